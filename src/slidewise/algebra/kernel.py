@@ -1,0 +1,368 @@
+"""The words algorithms are written in, each with two meanings from one source.
+
+    get(op, V, i) -> state          the state in slot i
+    put(op, V, i, s)                write a state into slot i
+    row(X, i) -> tuple              the inputs of event i
+    lift(op, out, x) -> state       x is a tuple of inputs
+    combine(op, out, a, b)          a is older, b is newer
+    inverse(op, out, total, old)    total without its oldest part
+    assign(op, out, a) -> state     a copy of a
+    reset(op, out) -> state         the identity
+    emit(op, OUT, OK, i, s)         write the lowered result and whether it is defined
+    null_when_empty(op) -> bool     whether an empty window gives null (known when compiling)
+    open_state(op, V), ptr(a)       arrays -> raw pointers (no reference counts, no bounds checks)
+
+`out` is where wide states are written: a state that nobody needs any more, or a scratch slot got by `get`. It may be a
+or b. Other kinds ignore it. **A state is whatever the call returns; `out` itself must not be read afterwards.** A wide state got
+by `get` is a view of its slot: it changes when the slot is written.
+
+Interpreted, V is a Python list, states are Python objects, and `combine` is the user's function. Compiled, V is a tuple
+of arrays (one for each leaf of the state's layout), opened to pointers, and every word is resolved for the operator's tag when
+the algorithm is compiled. `twin(module)` gives the interpreted twin of a module of kernels: the same code objects over
+other globals.
+"""
+
+import sys
+import types as pytypes
+
+import numpy as np
+from numba import carray, types
+from numba.core import cgutils
+from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
+
+from slidewise.algebra.typed import REGISTRY, OperatorType, TypedOperator
+
+# ---- interpreted meaning ---------------------------------------------------------------------------------------------
+
+
+def get(op, V, i):
+    return V[i]
+
+
+def put(op, V, i, s):
+    V[i] = s
+
+
+def row(X, i):
+    return tuple(column[i] for column in X)
+
+
+def lift(op, out, x):
+    return op.lift_(*x)
+
+
+def combine(op, out, a, b):
+    return op.combine_(a, b)
+
+
+def inverse(op, out, total, old):
+    return op.inverse_(total, old)
+
+
+def assign(op, out, a):
+    return a
+
+
+def reset(op, out):
+    return op.identity
+
+
+def emit(op, OUT, OK, i, s):
+    defined = op.defined_ is None or op.defined_(s)
+    result = op.lower_(s) if defined else None
+    OUT[i] = result
+    OK[i] = result is not None
+
+
+def null_when_empty(op):
+    return op.null_when_empty
+
+
+def open_state(op, V):
+    return V
+
+
+def ptr(a):
+    return a
+
+
+def shift(a, i):
+    """The array from element i on, as a pointer (compiled code only)."""
+    return _Shifted(a, i)
+
+
+class _Shifted:
+    """The interpreted stand-in for a shifted pointer."""
+
+    __slots__ = ("a", "i")
+
+    def __init__(self, a, i):
+        self.a, self.i = (a.a, a.i + i) if isinstance(a, _Shifted) else (a, i)
+
+    def __getitem__(self, k):
+        return self.a[self.i + k]
+
+    def __setitem__(self, k, value):
+        self.a[self.i + k] = value
+
+
+def twin(module):
+    """The interpreted twin of a module of kernels: the same code objects, with compiled functions replaced."""
+    name = module.__name__
+    if name not in _twins:
+        _twins[name] = pytypes.ModuleType(f"{name} (interpreted)")
+        space = vars(_twins[name])
+        space.update({key: value for key, value in vars(module).items() if not key.startswith("__")})
+        for key, value in list(space.items()):
+            function = getattr(value, "py_func", None)
+            if function is None:
+                continue
+            if function.__module__ == name:
+                space[key] = pytypes.FunctionType(function.__code__, space, function.__name__, function.__defaults__)
+            else:
+                space[key] = getattr(twin(sys.modules[function.__module__]), function.__name__)
+    return _twins[name]
+
+
+_twins: dict[str, pytypes.ModuleType] = {}
+
+
+# ---- tags ------------------------------------------------------------------------------------------------------------
+
+
+@typeof_impl.register(TypedOperator)
+def _typeof_operator(value, context):
+    return value._numba_type_
+
+
+register_model(OperatorType)(models.OpaqueModel)
+
+
+@unbox(OperatorType)
+def _unbox_operator(kind, value, context):
+    return NativeValue(context.context.get_dummy_value())
+
+
+def _made(source: str, env: dict):
+    """A function from source text: the accessors depend on the layout of the state."""
+    space = dict(env)
+    exec(source, space)
+    return space["impl"]
+
+
+def _typed(op) -> TypedOperator | None:
+    return REGISTRY[op.operator_key] if isinstance(op, OperatorType) else None
+
+
+# ---- compiled meaning ------------------------------------------------------------------------------------------------
+
+
+@overload(get)
+def _get(op, V, i):
+    if (o := _typed(op)) is None:
+        return None
+    if o.kind == "wide":
+        width = o.state.width
+        return lambda op, V, i: carray(_shift(V[0], i * width), (width,))
+    env: dict = {}
+    return _made(f"def impl(op, V, i):\n    return {o.state.load(env)}", env)
+
+
+@overload(put)
+def _put(op, V, i, s):
+    if (o := _typed(op)) is None:
+        return None
+    if o.kind == "wide":
+        width = o.state.width
+
+        def impl(op, V, i, s):
+            target = _shift(V[0], i * width)
+            for k in range(width):
+                target[k] = s[k]
+
+        return impl
+    return _made("def impl(op, V, i, s):\n    " + "\n    ".join(o.state.store()), {})
+
+
+@overload(row)
+def _row(X, i):
+    columns = ", ".join(f"X[{k}][i]" for k in range(len(X)))
+    return _made(f"def impl(X, i):\n    return ({columns}{',' if len(X) else ''})", {})
+
+
+def _arguments(count: int) -> str:
+    return ", ".join(f"x[{k}]" for k in range(count))
+
+
+@overload(lift)
+def _lift(op, out, x):
+    if (o := _typed(op)) is None:
+        return None
+    arguments = _arguments(len(x))
+    if o.operator.lift_into is not None:
+        source = f"def impl(op, out, x):\n    f(out, {arguments})\n    return out"
+        return _made(source, {"f": o.function("lift_into")})
+    env = {"f": o.function("lift")}
+    if o.kind == "wide":
+        width = o.state.width
+        env["width"] = width
+        source = f"def impl(op, out, x):\n    s = f({arguments})\n    for k in range(width):\n        out[k] = s[k]\n    return out"
+        return _made(source, env)
+    cast = o.state.cast(env)
+    return _made(f"def impl(op, out, x):\n    s = f({arguments})\n    return {cast}", env)
+
+
+def _binary(o: TypedOperator, role: str, names: str):
+    env: dict = {"f": o.function(role)}
+    if o.kind == "wide":
+        env["width"] = o.state.width
+        body = f"s = f({names})\n    for k in range(width):\n        out[k] = s[k]\n    return out"
+    else:
+        body = f"s = f({names})\n    return {o.state.cast(env)}"
+    return _made(f"def impl(op, out, {names}):\n    {body}", env)
+
+
+@overload(combine)
+def _combine(op, out, a, b):
+    if (o := _typed(op)) is None:
+        return None
+    if o.operator.combine_into is not None:
+        f = o.function("combine_into")
+
+        def impl(op, out, a, b):
+            f(out, a, b)
+            return out
+
+        return impl
+    return _binary(o, "combine", "a, b")
+
+
+@overload(inverse)
+def _inverse(op, out, total, old):
+    o = _typed(op)
+    if o is None or o.operator.inverse is None:
+        return None
+    return _binary(o, "inverse", "total, old")
+
+
+@overload(assign)
+def _assign(op, out, a):
+    if (o := _typed(op)) is None:
+        return None
+    if o.kind == "wide":
+        width = o.state.width
+
+        def impl(op, out, a):
+            for k in range(width):
+                out[k] = a[k]
+            return out
+
+        return impl
+    return lambda op, out, a: a
+
+
+@overload(reset)
+def _reset(op, out):
+    if (o := _typed(op)) is None:
+        return None
+    identity = o.operator.identity
+    if o.kind == "wide":
+        values = np.ascontiguousarray(identity, o.state.shape.dtype)
+        width = o.state.width
+        if (values == values[0]).all():
+            fill = values[0]
+
+            def impl(op, out):
+                for k in range(width):
+                    out[k] = fill
+                return out
+
+            return impl
+
+        def impl(op, out):
+            for k in range(width):
+                out[k] = values[k]
+            return out
+
+        return impl
+    leaves = _leaf_values(identity)
+    env = {f"v{k}": leaf.dtype.type(v) for k, (leaf, v) in enumerate(zip(o.state.leaves, leaves, strict=True))}
+
+    def text(k, path, leaf):
+        return f"bool(v{k})" if leaf.dtype == np.bool_ else f"v{k}"
+
+    return _made(f"def impl(op, out):\n    return {o.state.build(text, env)}", env)
+
+
+def _leaf_values(value) -> list:
+    if isinstance(value, tuple):
+        return [leaf for part in value for leaf in _leaf_values(part)]
+    return [value]
+
+
+@overload(emit)
+def _emit(op, OUT, OK, i, s):
+    if (o := _typed(op)) is None:
+        return None
+    env: dict = {"f": o.function("lower")}
+    lines = []
+    if o.operator.defined is not None:
+        env["defined"] = o.function("defined")
+        lines += ["if not defined(s):", "    OK[i] = 0", "    return"]
+    lines.append("r = f(s)")
+    if o.optional:
+        lines += ["if r is None:", "    OK[i] = 0", "    return"]
+    if o.result.kind == "wide":
+        env["width"] = o.result.width
+        lines += ["for k in range(width):", "    OUT[0][i * width + k] = r[k]"]
+    else:
+        lines += [line.replace("= s", "= r").replace("if s", "if r") for line in o.result.store("OUT")]
+    lines.append("OK[i] = 1")
+    return _made("def impl(op, OUT, OK, i, s):\n    " + "\n    ".join(lines), env)
+
+
+@overload(null_when_empty)
+def _null_when_empty(op):
+    if (o := _typed(op)) is None:
+        return None
+    answer = o.null_when_empty
+    return lambda op: answer
+
+
+# ---- raw pointers ----------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def _data(context, array):
+    """array -> pointer to its first element"""
+
+    def code(context, builder, signature, arguments):
+        return cgutils.create_struct_proxy(signature.args[0])(context, builder, arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), code
+
+
+@intrinsic
+def _shift(context, pointer, i):
+    def code(context, builder, signature, arguments):
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.intp), code
+
+
+@overload(ptr)
+def _ptr(a):
+    return lambda a: _data(a)
+
+
+@overload(shift)
+def _shift_pointer(a, i):
+    return lambda a, i: _shift(a, i)
+
+
+@overload(open_state)
+def _open_state(op, V):
+    if _typed(op) is None:
+        return None
+    parts = ", ".join(f"_data(V[{k}])" for k in range(len(V)))
+    return _made(f"def impl(op, V):\n    return ({parts},)", {"_data": _data})

@@ -1,0 +1,180 @@
+"""Operators: lift, combine, lower and an identity, with declared laws.
+
+An operator is generic: `sum` serves int64 and float64 columns alike. `Operator.typed(inputs)` fixes the types of its
+inputs and gives the `TypedOperator` (algebra.typed) that algorithms run on. An operator knows nothing of windows.
+
+    lift(value, ...)      -> state      one event
+    combine(older, newer) -> state      associative; never changes its arguments
+    lower(state)          -> result     what the user sees
+    identity                            combine(identity, s) == s == combine(s, identity)
+    inverse(total, old)   -> state      inverse(combine(old, rest), old) == rest, exactly
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from slidewise.errors import InputError, InputTypeError
+
+EMPTY_NULL = None  # what a window without values gives, unless the operator says otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """One aggregation. Build it with `sw.operator(...)`, or take one of the library (`sw.sum()`, `sw.max()`, ...)."""
+
+    lift: Callable
+    combine: Callable
+    lower: Callable
+    identity: Any
+    name: str
+    inverse: Callable | None = None
+    commutative: bool = False
+    selective: bool = False
+    equal: Callable | None = None
+    encode: Callable | None = None
+    decode: Callable | None = None
+    params: tuple[tuple[str, Any], ...] = ()
+    """Parameters by name, as stored beside a state and compared when it is read back."""
+    empty: Any = EMPTY_NULL
+    """The result of a window without values: None (null), 0 for counts, an empty collection."""
+    defined: Callable | None = None
+    """`defined(state) -> bool`: whether a non-empty state has a result (a variance of one value has none)."""
+    inputs: int | None = None
+    """How many columns an event gives; by default what `lift` takes."""
+    result_like: int | None = None
+    """The input whose type the result keeps (max: 0, argmax: 1), or None where `lower` decides."""
+    lift_into: Callable | None = None
+    combine_into: Callable | None = None
+    """Wide states only: `lift_into(out, value)` and `combine_into(out, a, b)`, safe when out is a or b; no allocation."""
+    resolve: Callable[[tuple], "Operator"] | None = None
+    """`resolve(input_types) -> Operator` for operators whose functions or identity depend on the types."""
+    exact: bool = True
+    """Whether the result is the same for every grouping (False: floats, within a stated bound)."""
+    error: str = ""
+    """The stated bound, where not exact."""
+    object_only: bool = False
+    """Never tried on the compiler: states are Python objects by design (collections, sketches)."""
+    own: bool = field(default=False)
+    """Whether it is part of the library: a user's own operators are compiled with bounds checks."""
+    cost: str = "cheap"
+    """`cheap` or `expensive`: what one combine costs; decides the arity of trees."""
+
+    def __post_init__(self):
+        for role in ("lift", "combine", "lower"):
+            if not callable(getattr(self, role)):
+                raise InputTypeError(f"operator {self.name!r}: {role} must be a function, not {getattr(self, role)!r}")
+        if self.inverse is not None and not callable(self.inverse):
+            raise InputTypeError(f"operator {self.name!r}: inverse must be a function or None")
+        if self.inputs is None:
+            object.__setattr__(self, "inputs", _count_parameters(self.lift, self.name))
+
+    @property
+    def invertible(self) -> bool:
+        return self.inverse is not None
+
+    @property
+    def signature(self) -> str:
+        """Name and parameters, as shown to people and stored beside states: `quantile(q=0.95)`."""
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.params)})"
+
+    def __repr__(self) -> str:
+        laws = [law for law in ("invertible", "commutative", "selective") if getattr(self, law)]
+        return f"<operator {self.signature}{' ' if laws else ''}{', '.join(laws)}>"
+
+    def __call__(self, *columns: str, where: str | None = None):
+        """Bind to columns, for `rolling`: `op("amount")`, `op("amount", where="is_card")`."""
+        return Bound(self, columns, where)
+
+    def typed(self, inputs: tuple):
+        """The operator for these input types (NumPy dtypes, or `object`): what algorithms run on."""
+        from slidewise.algebra.typed import typed
+
+        return typed(self, tuple(inputs))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it runs compiled on float64 inputs (`op.typed(...)` tells for other types)."""
+        import numpy as np
+
+        return self.typed((np.dtype(np.float64),) * (self.inputs or 0)).compiled
+
+    def with_(self, **changes) -> "Operator":
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An operator bound to the columns it reads, and to a boolean column that says which rows count."""
+
+    operator: Operator
+    columns: tuple[str, ...]
+    where: str | None = None
+
+    def __post_init__(self):
+        for column in (*self.columns, *(() if self.where is None else (self.where,))):
+            if not isinstance(column, str):
+                raise InputTypeError(f"{self.operator.name}: columns are given by name, not as {column!r}")
+        wanted = self.operator.inputs
+        if wanted is not None and len(self.columns) != wanted:
+            raise InputError(
+                f"{self.operator.name} reads {wanted} column{'s' if wanted != 1 else ''}, got {len(self.columns)}: "
+                f"{', '.join(map(repr, self.columns)) or 'none'}"
+            )
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Every column that must be at hand."""
+        return self.columns + (() if self.where is None else (self.where,))
+
+
+def _count_parameters(function: Callable, name: str) -> int:
+    try:
+        parameters = inspect.signature(getattr(function, "py_func", function)).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in parameters):
+        raise InputTypeError(f"operator {name!r}: lift must take a fixed number of positional arguments")
+    return sum(1 for p in parameters if p.default is p.empty)
+
+
+def operator(
+    *,
+    lift: Callable,
+    combine: Callable,
+    lower: Callable | None = None,
+    identity: Any,
+    inverse: Callable | None = None,
+    commutative: bool = False,
+    selective: bool = False,
+    name: str | None = None,
+    equal: Callable | None = None,
+    encode: Callable | None = None,
+    decode: Callable | None = None,
+) -> Operator:
+    """Make an operator of your own from plain Python functions.
+
+    >>> import slidewise as sw
+    >>> biggest_gap = sw.operator(lift=lambda x: x, combine=lambda a, b: a if a >= b else b, lower=lambda s: s,
+    ...                           identity=float("-inf"), selective=True, name="biggest")
+    """
+    if (encode is None) != (decode is None):
+        raise InputError("operator: give encode and decode together, or neither")
+    return Operator(
+        lift=lift,
+        combine=combine,
+        lower=lower if lower is not None else _same,
+        identity=identity,
+        inverse=inverse,
+        commutative=commutative,
+        selective=selective,
+        name=name or getattr(combine, "__name__", "operator").strip("<>"),
+        equal=equal,
+        encode=encode,
+        decode=decode,
+    )
+
+
+def _same(state):
+    return state

@@ -1,0 +1,146 @@
+"""Compiled loops that drive an in-order algorithm over whole arrays, and the single steps behind a live window.
+
+One source for every algorithm: the algorithm comes as a tag (protocol.py) and its kernels are inlined into these loops.
+Arguments that all of them share: H, W, V and m as in protocol.py; X, the input columns; MASK, a byte for each row that says whether
+it counts (an empty array: all do); OUT and OK, the results and whether they are defined.
+"""
+
+from slidewise.algebra.cache import entry, inlined
+from slidewise.algebra.kernel import emit, get, lift, null_when_empty, open_state, reset, row
+from slidewise.algorithms.protocol import (
+    bulk_evict_,
+    entry_,
+    evict_,
+    fresh_,
+    insert_,
+    load_,
+    move_,
+    query_,
+    query_range_,
+    save_,
+    size_,
+)
+
+
+@inlined
+def answer(alg, op, W, V, m, st, scratch, OUT, OK, i):
+    if size_(alg, st) > 0:
+        emit(op, OUT, OK, i, query_(alg, op, W, V, m, st, get(op, V, scratch + 1)))
+    elif null_when_empty(op):
+        OK[i] = 0
+    else:
+        emit(op, OUT, OK, i, reset(op, get(op, V, scratch + 1)))
+
+
+@entry
+def start(alg, op, H, W, V_, m):
+    """Make the arrays an empty window."""
+    V = open_state(op, V_)
+    save_(alg, op, H, W, V, m, fresh_(alg, op, W, V, m))
+
+
+@entry
+def run_rows(alg, op, H, W, V_, m, scratch, X, window, OUT, OK, lo, hi):
+    """For each row: evict the oldest if the window is full, insert, query."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    for i in range(lo, hi):
+        if size_(alg, st) == window:
+            st = evict_(alg, op, W, V, m, st)
+        st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, i)))
+        answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def run_frames(alg, op, H, W, V_, m, scratch, X, MASK, starts, ends, OUT, OK, lo, hi):
+    """For each i in [lo, hi): the aggregate of the rows [starts[i], ends[i]) that count. Both ends never go back."""
+    V = open_state(op, V_)
+    st = fresh_(alg, op, W, V, m)
+    masked = len(MASK) > 0
+    first = last = starts[lo] if lo < hi else 0
+    for i in range(lo, hi):
+        start, end = starts[i], ends[i]
+        if start >= last:  # nothing of the old frame is left
+            if last > first:
+                st = fresh_(alg, op, W, V, m)
+            first = last = start
+        while first < start:
+            if not masked or MASK[first]:
+                st = evict_(alg, op, W, V, m, st)
+            first += 1
+        while last < end:
+            if not masked or MASK[last]:
+                st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
+            last += 1
+        answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_insert(alg, op, H, W, V_, m, scratch, x):
+    """Insert one event; False if there is no room."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    if size_(alg, st) > m:
+        return False
+    save_(alg, op, H, W, V, m, insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), x)))
+    return True
+
+
+@entry
+def step_insert_many(alg, op, H, W, V_, m, scratch, X, lo, hi):
+    """Insert rows [lo, hi) of the columns; the caller has made room."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    for i in range(lo, hi):
+        st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, i)))
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_evict(alg, op, H, W, V_, m, count):
+    """Evict the `count` oldest, one by one."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    for _ in range(count):
+        st = evict_(alg, op, W, V, m, st)
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_bulk_evict(alg, op, H, W, V_, m, count):
+    """Evict the `count` oldest at once, for algorithms that offer it."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    save_(alg, op, H, W, V, m, bulk_evict_(alg, op, W, V, m, st, count))
+
+
+@entry
+def step_query(alg, op, H, W, V_, m, scratch, OUT, OK):
+    """The lowered aggregate of the window, into place 0."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_query_range(alg, op, H, W, V_, m, scratch, i, j, OUT, OK):
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    emit(op, OUT, OK, 0, query_range_(alg, op, W, V, m, st, i, j, get(op, V, scratch + 1)))
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_entry(alg, op, H, W, V_, m, scratch, j, OUT, OK):
+    """The lowered state of the j-th oldest event."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    emit(op, OUT, OK, 0, entry_(alg, op, W, V, m, st, j, get(op, V, scratch + 1)))
+
+
+@entry
+def step_move(alg, op, H, W, V_, m, W2, V2_, m2):
+    move_(alg, op, H, W, open_state(op, V_), m, W2, open_state(op, V2_), m2)

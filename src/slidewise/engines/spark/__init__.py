@@ -1,0 +1,1 @@
+"""Spark, batch and streaming. Nothing here imports PySpark before it is used."""

@@ -45,6 +45,9 @@ class Operator:
     """How many columns an event gives; by default what `lift` takes."""
     result_like: int | None = None
     """The input whose type the result keeps (max: 0, argmax: 1), or None where `lower` decides."""
+    carried: tuple[int, ...] = ()
+    """Inputs that are only carried to the result and never looked at (argmax: 1, first: 0): engines may pass row numbers in
+    their place, so that every type is kept. A null there is kept too, unless every input is carried."""
     lift_into: Callable | None = None
     combine_into: Callable | None = None
     """Wide states only: `lift_into(out, value)` and `combine_into(out, a, b)`, safe when out is a or b; no allocation."""

@@ -10,6 +10,8 @@
     reset(op, out) -> state         the identity
     emit(op, OUT, OK, i, s)         write the lowered result and whether it is defined
     null_when_empty(op) -> bool     whether an empty window gives null (known when compiling)
+    selective(op) -> bool           whether combine gives one of its arguments (known when compiling)
+    same(op, a, b) -> bool          whether two states are the same, to the bit
     open_state(op, V), ptr(a)       arrays -> raw pointers (no reference counts, no bounds checks)
 
 `out` is where wide states are written: a state that nobody needs any more, or a scratch slot got by `get`. It may be a
@@ -22,11 +24,12 @@ the algorithm is compiled. `twin(module)` gives the interpreted twin of a module
 other globals.
 """
 
+import math
 import sys
 import types as pytypes
 
 import numpy as np
-from numba import carray, types
+from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
@@ -76,6 +79,24 @@ def emit(op, OUT, OK, i, s):
 
 def null_when_empty(op):
     return op.null_when_empty
+
+
+def selective(op):
+    return op.operator.selective
+
+
+def same(op, a, b):
+    return a is b or _identical(a, b)
+
+
+def _identical(a, b) -> bool:
+    if isinstance(a, (float, np.floating)) and isinstance(b, (float, np.floating)):
+        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    return bool(a == b)
 
 
 def open_state(op, V):
@@ -239,10 +260,21 @@ def _combine(op, out, a, b):
 
 @overload(inverse)
 def _inverse(op, out, total, old):
-    o = _typed(op)
-    if o is None or o.operator.inverse is None:
+    if (o := _typed(op)) is None:
         return None
+    if o.operator.inverse is None:  # one source may serve several laws: compiled there, never run
+
+        def impl(op, out, total, old):
+            _no_inverse()
+            return total
+
+        return impl
     return _binary(o, "inverse", "total, old")
+
+
+@njit(nogil=True)
+def _no_inverse():
+    raise TypeError("this operator has no inverse")
 
 
 @overload(assign)
@@ -285,7 +317,7 @@ def _reset(op, out):
             return out
 
         return impl
-    leaves = _leaf_values(identity)
+    leaves = leaf_values(identity)
     env = {f"v{k}": leaf.dtype.type(v) for k, (leaf, v) in enumerate(zip(o.state.leaves, leaves, strict=True))}
 
     def text(k, path, leaf):
@@ -294,9 +326,9 @@ def _reset(op, out):
     return _made(f"def impl(op, out):\n    return {o.state.build(text, env)}", env)
 
 
-def _leaf_values(value) -> list:
+def leaf_values(value) -> list:
     if isinstance(value, tuple):
-        return [leaf for part in value for leaf in _leaf_values(part)]
+        return [leaf for part in value for leaf in leaf_values(part)]
     return [value]
 
 
@@ -327,6 +359,52 @@ def _null_when_empty(op):
         return None
     answer = o.null_when_empty
     return lambda op: answer
+
+
+@overload(selective)
+def _selective(op):
+    if (o := _typed(op)) is None:
+        return None
+    answer = o.operator.selective
+    return lambda op: answer
+
+
+@overload(same)
+def _same(op, a, b):
+    if (o := _typed(op)) is None:
+        return None
+    if o.kind == "wide":
+        width = o.state.width
+
+        def impl(op, a, b):
+            for k in range(width):
+                if _bits(a[k]) != _bits(b[k]):
+                    return False
+            return True
+
+        return impl
+    tests: list[str] = []
+
+    def compare(k, path, leaf):
+        one, other = path.replace("s", "a", 1), path.replace("s", "b", 1)
+        tests.append(f"_bits({one}) == _bits({other})")
+        return ""
+
+    o.state.build(compare, {})
+    return _made(f"def impl(op, a, b):\n    return {' and '.join(tests)}", {"_bits": _bits})
+
+
+@intrinsic
+def _bits(context, value):
+    """A float's bits as an integer; integers as they are."""
+    if not isinstance(value, types.Float):
+        return value(value), lambda context, builder, signature, arguments: arguments[0]
+    word = types.Integer.from_bitwidth(value.bitwidth)
+
+    def code(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+    return word(value), code
 
 
 # ---- raw pointers ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,213 @@
+"""Times as the compiled core sees them: int64, in an order-preserving way.
+
+    int64        as it is
+    float64      its bits, flipped so that the order of the integers is the order of the floats; NaN is refused
+    datetime64   its count of units; `datetime` comes back as `datetime`, time-zone aware ones in the zone of the first
+    object       anything comparable, for the interpreted path only
+"""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from slidewise.errors import InputError, InputTypeError
+
+_MICROSECONDS = np.dtype("datetime64[us]")
+_EPOCH = datetime(1970, 1, 1)
+_FLIP = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+def float_codes(values: np.ndarray) -> np.ndarray:
+    """float64 -> int64 in the same order; -0.0 and 0.0 are one time."""
+    bits = (np.asarray(values, np.float64) + 0.0).view(np.int64)
+    return bits ^ ((bits >> np.int64(63)) & _FLIP)
+
+
+def codes_float(codes: np.ndarray) -> np.ndarray:
+    codes = np.asarray(codes, np.int64)
+    return (codes ^ ((codes >> np.int64(63)) & _FLIP)).view(np.float64)
+
+
+class Times:
+    """How one window's times are coded. `name` is what is stored beside a state."""
+
+    compiled = True
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def code(self, t):
+        raise NotImplementedError
+
+    def codes(self, ts) -> np.ndarray:
+        return np.array([self.code(t) for t in ts], np.int64)
+
+    def time(self, code):
+        raise NotImplementedError
+
+
+class IntTimes(Times):
+    def __init__(self):
+        super().__init__("int64")
+
+    def code(self, t):
+        if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, np.integer)):
+            raise _wrong(t, "an integer", "int64")
+        if not -(2**63) <= t < 2**63:
+            raise InputError(f"the time {t} does not fit in int64")
+        return int(t)
+
+    def codes(self, ts):
+        array = np.asarray(ts)
+        if array.dtype.kind not in "iu" or array.dtype == np.uint64:
+            return super().codes(ts)
+        return array.astype(np.int64, copy=False)
+
+    def time(self, code):
+        return int(code)
+
+
+class FloatTimes(Times):
+    def __init__(self):
+        super().__init__("float64")
+
+    def code(self, t):
+        if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, float, np.integer, np.floating)):
+            raise _wrong(t, "a number", "float64")
+        if t != t:
+            raise InputError("a time is NaN: every event needs a place in the order")
+        return int(float_codes(np.float64(t)))
+
+    def codes(self, ts):
+        array = np.asarray(ts)
+        if array.dtype.kind not in "iuf":
+            return super().codes(ts)
+        array = array.astype(np.float64, copy=False)
+        if np.isnan(array).any():
+            raise InputError(f"the time at position {int(np.isnan(array).argmax())} is NaN")
+        return float_codes(array)
+
+    def time(self, code):
+        return float(codes_float(np.int64(code)))
+
+
+class DatetimeTimes(Times):
+    def __init__(self, dtype: np.dtype, python: bool = False, zone=None):
+        super().__init__(dtype.str + ("" if not python else "|aware" if zone is not None else "|datetime"))
+        self.dtype, self.python, self.zone = dtype, python, zone
+        self.aware: bool | None = None if not python else zone is not None
+
+    def code(self, t):
+        if isinstance(t, datetime):
+            nanoseconds = getattr(t, "nanosecond", 0)
+            aware = t.tzinfo is not None
+            if self.aware is None:
+                self.aware, self.zone = aware, t.tzinfo
+            if aware != self.aware:
+                raise InputTypeError(f"times with and without a time zone cannot be compared: {t!r}")
+            if aware:
+                t = t.astimezone(UTC).replace(tzinfo=None)
+            t = np.datetime64(datetime(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond), "ns")
+            t = t + np.timedelta64(nanoseconds, "ns")
+        if not isinstance(t, np.datetime64):
+            raise _wrong(t, "a datetime", str(self.dtype))
+        if np.isnat(t):
+            raise InputError("a time is NaT: every event needs a place in the order")
+        there = t.astype(self.dtype)
+        if there.astype(t.dtype) != t:
+            raise InputError(f"{t} is finer than this window's {self.dtype}: give time_dtype")
+        return int(there.astype(np.int64))
+
+    def codes(self, ts):
+        array = np.asarray(ts)
+        if array.dtype.kind != "M":
+            return super().codes(ts)
+        if np.isnat(array).any():
+            raise InputError(f"the time at position {int(np.isnat(array).argmax())} is NaT")
+        there = array.astype(self.dtype)
+        if array.dtype != self.dtype and not (there.astype(array.dtype) == array).all():
+            raise InputError(f"times are finer than this window's {self.dtype}: give time_dtype")
+        return there.astype(np.int64)
+
+    def time(self, code):
+        value = np.int64(code).astype(self.dtype)
+        if not self.python:
+            return value
+        plain = value.astype(_MICROSECONDS).astype(datetime)
+        return plain.replace(tzinfo=UTC).astimezone(self.zone) if self.aware else plain
+
+
+class ObjectTimes(Times):
+    compiled = False
+
+    def __init__(self):
+        super().__init__("object")
+
+    def code(self, t):
+        if t is None or t != t:
+            raise InputError(f"a time is {t!r}: every event needs a place in the order")
+        return t
+
+    def codes(self, ts):
+        return [self.code(t) for t in ts]
+
+    def time(self, code):
+        return code
+
+
+def times_of(example, time_dtype=None) -> Times:
+    """The coding that an example time, or a declared type, asks for."""
+    if time_dtype is not None:
+        if time_dtype is object:
+            return ObjectTimes()
+        if time_dtype is datetime:
+            return DatetimeTimes(_MICROSECONDS, python=True, zone=getattr(example, "tzinfo", None))
+        try:
+            dtype = np.dtype(time_dtype)
+        except TypeError as error:
+            raise InputTypeError(f"time_dtype {time_dtype!r} is not a type of times") from error
+        if dtype.kind == "M":
+            return DatetimeTimes(_MICROSECONDS if np.datetime_data(dtype)[0] == "generic" else dtype)
+        if dtype.kind in "iu":
+            return IntTimes()
+        if dtype.kind == "f":
+            return FloatTimes()
+        if dtype.kind == "O":
+            return ObjectTimes()
+        raise InputTypeError(f"time_dtype {time_dtype!r} is not a type of times: int64, float64 or datetime64")
+    if example is None:
+        raise InputError("a time is missing: every event needs a place in the order")
+    if isinstance(example, (bool, np.bool_)):
+        raise _wrong(example, "a number or a datetime", "time")
+    if isinstance(example, (int, np.integer)):
+        return IntTimes()
+    if isinstance(example, (float, np.floating)):
+        return FloatTimes()
+    if isinstance(example, np.datetime64):
+        unit = np.datetime_data(example.dtype)[0]
+        return DatetimeTimes(example.dtype if unit not in ("generic", "Y", "M") else _MICROSECONDS)
+    if isinstance(example, datetime):
+        finer = getattr(example, "nanosecond", None) is not None
+        if finer:  # a pandas Timestamp: nanoseconds
+            return DatetimeTimes(np.dtype("datetime64[ns]"))
+        return DatetimeTimes(_MICROSECONDS, python=True, zone=example.tzinfo)
+    return ObjectTimes()
+
+
+def times_named(name: str) -> Times:
+    """The coding stored under that name."""
+    if name == "int64":
+        return IntTimes()
+    if name == "float64":
+        return FloatTimes()
+    if name == "object":
+        return ObjectTimes()
+    text, _, python = name.partition("|")
+    dtype = np.dtype(text)
+    if dtype.kind != "M":
+        raise InputTypeError(f"unknown times {name!r}")
+    return DatetimeTimes(dtype, python=bool(python), zone=UTC if python == "aware" else None)
+
+
+def _wrong(t, wanted: str, dtype: str) -> InputTypeError:
+    return InputTypeError(f"the time {t!r} is not {wanted} (this window's times are {dtype})")

@@ -1,0 +1,158 @@
+"""Values on their way into a live window, and results on their way out.
+
+The types of the inputs are fixed once, by `dtype=` or by the first value; later values must fit them exactly: an int64 window
+refuses 1.5 instead of cutting it. Datetimes and durations travel as integers and come back by the operator's `result_like`.
+"""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from slidewise.algebra.operator import Operator
+from slidewise.errors import InputError, InputTypeError
+
+_NUMBERS = "biuf"
+
+
+class Values:
+    """The inputs of one window: their types, and how a Python value becomes what the operator lifts."""
+
+    def __init__(self, op: Operator, dtypes: tuple):
+        self.operator = op
+        self.dtypes = dtypes
+        self.inputs = tuple(np.dtype(np.int64) if d is not object and d.kind in "mM" else d for d in dtypes)
+
+    @property
+    def compiled(self) -> bool:
+        return all(d is not object for d in self.inputs)
+
+    def as_objects(self) -> "Values":
+        return Values(self.operator, (object,) * len(self.dtypes))
+
+    def row(self, value) -> tuple:
+        """The tuple of inputs of one event."""
+        count = len(self.dtypes)
+        if count == 1:
+            return (self._one(value, self.dtypes[0]),)
+        if count == 0:
+            return ()
+        if not isinstance(value, (tuple, list)) or len(value) != count:
+            raise InputTypeError(f"{self.operator.name} takes {count} inputs: give a tuple of {count}, not {value!r}")
+        return tuple(self._one(v, d) for v, d in zip(value, self.dtypes, strict=True))
+
+    def _one(self, value, dtype):
+        if dtype is object:
+            return value
+        if value is None:
+            raise InputError("a value is missing; leave out events that have none")
+        if dtype.kind in "mM":
+            return np.int64(_stamp(value, dtype))
+        kind = np.asarray(value).dtype.kind
+        fits = kind in {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}.get(dtype.kind, "")
+        if not fits:
+            raise InputTypeError(
+                f"{value!r} is not {dtype} (the type of this window's values; give dtype= if it should be another)"
+            )
+        try:
+            return dtype.type(value)
+        except OverflowError as error:
+            raise InputError(f"{value!r} does not fit in {dtype}") from error
+
+    def columns(self, values, count: int) -> tuple:
+        """The inputs of many events as columns."""
+        width = len(self.dtypes)
+        if width == 0:
+            return ()
+        if width == 1:
+            return (self._column(values, self.dtypes[0], count),)
+        if isinstance(values, tuple) and len(values) == width and all(isinstance(v, np.ndarray) for v in values):
+            parts = values
+        elif isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == width:
+            parts = tuple(values[:, k] for k in range(width))
+        else:
+            rows = list(values)
+            for value in rows:
+                if not isinstance(value, (tuple, list)) or len(value) != width:
+                    raise InputTypeError(f"{self.operator.name} takes {width} inputs: {value!r} is not a tuple of them")
+            parts = tuple([value[k] for value in rows] for k in range(width))
+        return tuple(self._column(p, d, count) for p, d in zip(parts, self.dtypes, strict=True))
+
+    def _column(self, values, dtype, count: int):
+        if dtype is object:
+            column = list(values)
+        else:
+            array = values if isinstance(values, np.ndarray) else None
+            if array is not None and array.ndim == 1 and array.dtype.kind in "mM" and array.dtype.kind == dtype.kind:
+                column = array.astype(dtype).astype(np.int64)
+            elif array is not None and array.ndim == 1 and _holds(dtype, array.dtype):
+                column = np.ascontiguousarray(array, dtype)
+            else:
+                column = np.array([self._one(v, dtype) for v in values], np.int64 if dtype.kind in "mM" else dtype)
+        if len(column) != count:
+            raise InputError(f"{count} times but {len(column)} values")
+        return column
+
+    def result(self, value):
+        """A result as the user sees it."""
+        like = self.operator.result_like
+        if value is None or like is None:
+            return value
+        dtype = self.dtypes[like]
+        if dtype is object or dtype.kind not in "mM":
+            return value
+        back = np.int64(value).astype(dtype)
+        return back
+
+
+def _holds(wide: np.dtype, narrow: np.dtype) -> bool:
+    return narrow.kind in _NUMBERS and np.can_cast(narrow, wide, "safe")
+
+
+def _stamp(value, dtype: np.dtype) -> int:
+    maker = np.datetime64 if dtype.kind == "M" else np.timedelta64
+    wanted = (datetime, np.datetime64) if dtype.kind == "M" else (timedelta, np.timedelta64)
+    if not isinstance(value, wanted):
+        raise InputTypeError(f"{value!r} is not {dtype}")
+    stamp = maker(value).astype(dtype)
+    if np.isnat(stamp):
+        raise InputError("a value is NaT; leave out events that have none")
+    return int(stamp.astype(np.int64))
+
+
+def values_of(op: Operator, example, dtype=None) -> Values:
+    """The input types that a first value, or `dtype=` (one, or a tuple for several inputs), asks for."""
+    count = op.inputs or 0
+    if dtype is not None:
+        given = dtype if isinstance(dtype, (tuple, list)) else (dtype,) * count
+        if len(given) != count:
+            raise InputTypeError(f"{op.name} takes {count} inputs, dtype gives {len(given)}")
+        return Values(op, tuple(_dtype(d) for d in given))
+    if count <= 1:
+        examples = (example,) * count
+    elif isinstance(example, (tuple, list)) and len(example) == count:
+        examples = tuple(example)
+    else:
+        raise InputTypeError(f"{op.name} takes {count} inputs: give a tuple of {count}, not {example!r}")
+    return Values(op, tuple(_dtype_of(e) for e in examples))
+
+
+def _dtype(given):
+    if given is object:
+        return object
+    try:
+        dtype = np.dtype(given)
+    except TypeError as error:
+        raise InputTypeError(f"dtype {given!r} is not a NumPy type") from error
+    return dtype if dtype.kind in "biufmM" else object
+
+
+def _dtype_of(example):
+    if isinstance(example, (bool, np.bool_)):
+        return np.dtype(np.bool_)
+    if isinstance(example, np.generic):
+        return example.dtype if example.dtype.kind in "biufmM" else object
+    if isinstance(example, int):
+        return np.dtype(np.int64) if -(2**63) <= example < 2**63 else object
+    if isinstance(example, float):
+        return np.dtype(np.float64)
+    return object

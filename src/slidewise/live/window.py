@@ -1,0 +1,257 @@
+"""`Window`: one live window, event by event or in bulk, on any algorithm.
+
+    >>> import slidewise as sw
+    >>> w = sw.Window(sw.max())
+    >>> for t, v in enumerate([2, 6, 3, 5, 3]):
+    ...     w.insert(t, v)
+    >>> w.query(), w.query(2, 4), len(w)
+    (6, 5, 5)
+    >>> w.bulk_evict(1)
+    2
+    >>> w.query(), w.oldest
+    (5, 2)
+
+Control path only: it turns times and values into what the compiled core takes, and its answers back into Python values.
+"""
+
+import numpy as np
+
+from slidewise.algebra.operator import Bound, Operator
+from slidewise.algorithms import algorithm as algorithm_named
+from slidewise.algorithms import serves
+from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
+from slidewise.live.inorder import InOrder
+from slidewise.live.snapshot import pack, unpack
+from slidewise.live.times import Times, times_named, times_of
+from slidewise.live.tree import Tree
+from slidewise.live.values import Values, _dtype, values_of
+
+ANY_ORDER = "fiba"
+"""What `auto` means for a window whose future is not known: any order, every operation, every operator."""
+
+
+class Window:
+    """A sliding window over one stream of events, kept up to date by one of the algorithms of `sw.algorithms()`.
+
+    `algorithm="auto"` takes events in any order (fiba). Types are fixed by the first value unless given: `dtype` for the values (a
+    tuple for several inputs), `time_dtype` for the times. `insist=True` lets a declared inverse be used on floats.
+    """
+
+    def __init__(self, op: Operator, algorithm: str = "auto", dtype=None, time_dtype=None, *, insist: bool = False,
+                 min_arity: int | None = None):
+        if isinstance(op, Bound):
+            raise InputTypeError(f"a Window takes an operator without columns: sw.{op.operator.name}()")
+        if not isinstance(op, Operator):
+            raise InputTypeError(f"a Window takes an operator such as sw.sum(), not {op!r}")
+        self._op = op
+        self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
+        self._insist, self._min_arity = insist, min_arity
+        self._values: Values | None = None
+        self._times: Times | None = None
+        self._store = None
+        if op.inputs == 0:
+            self._values = Values(op, ())
+        elif dtype is not None:
+            self._values = values_of(op, None, dtype)
+        if time_dtype is not None:
+            self._times = times_of(None, time_dtype)
+        if self._values is not None and self._times is not None:
+            self._build()
+        elif self._values is not None:
+            self._refuse_if_needed(op.typed(self._values.inputs))
+
+    # ---- set-up ----------------------------------------------------------------------------------------------------
+
+    @property
+    def algorithm(self) -> str:
+        return self._algorithm.name
+
+    @property
+    def operator(self) -> Operator:
+        return self._op
+
+    @property
+    def compiled(self) -> bool | None:
+        """Whether it runs compiled; None while the types are not known."""
+        return None if self._store is None else self._store.op.compiled
+
+    def _refuse_if_needed(self, typed):
+        reason = serves(self._algorithm.name, typed, insist=self._insist)
+        if reason is not None:
+            raise UnsupportedError(reason)
+
+    def _build(self):
+        """Types are known: make the structure."""
+        typed = self._op.typed(self._values.inputs)
+        if not typed.compiled and self._values.compiled and self._values.dtypes:
+            self._values = self._values.as_objects()
+        if typed.compiled and not self._times.compiled:
+            typed = typed.as_object()
+        self._refuse_if_needed(typed)
+        if self._algorithm.info.order == "any":
+            self._store = Tree(self._algorithm, typed, self._times.compiled, self._min_arity)
+        else:
+            self._store = InOrder(self._algorithm, typed, self._times.compiled)
+
+    def _begin(self, t, v):
+        if self._values is None:
+            self._values = values_of(self._op, v)
+        if self._times is None:
+            self._times = times_of(t)
+        self._build()
+
+    # ---- changes ---------------------------------------------------------------------------------------------------
+
+    def insert(self, t, v=None) -> None:
+        """Insert the value v at time t; several inputs: v is a tuple. Trees combine a repeated time on the right."""
+        if self._store is None:
+            self._begin(t, v)
+        self._store.insert(self._times.code(t), self._values.row(v))
+
+    def bulk_insert(self, ts, vs=None) -> None:
+        """Insert many events, in any order inside the bulk."""
+        ts = ts if isinstance(ts, np.ndarray) else list(ts)
+        if vs is None and self._op.inputs:
+            raise InputError(f"bulk_insert needs values: {self._op.name} takes {self._op.inputs} input(s)")
+        if vs is not None and not isinstance(vs, (np.ndarray, tuple)):
+            vs = list(vs)
+        if len(ts) == 0:
+            return
+        if self._store is None:
+            first = vs[0] if vs is not None and len(vs) else None
+            if isinstance(vs, tuple) and (self._op.inputs or 0) > 1 and all(isinstance(c, np.ndarray) for c in vs):
+                first = tuple(c[0] for c in vs)
+            self._begin(ts[0], first)
+        columns = self._values.columns(vs, len(ts))
+        codes = self._times.codes(ts)
+        codes, columns = _in_order(codes, columns)
+        self._store.bulk_insert(codes, columns)
+
+    def evict(self, t=None):
+        """Remove the oldest event; with t, remove exactly time t and say whether it was there."""
+        if t is None:
+            if len(self) == 0:
+                raise EmptyWindowError("the window is empty: there is nothing to evict")
+            self._store.evict()
+            return None
+        return self._store is not None and self._store.evict_at(self._times.code(t))
+
+    def bulk_evict(self, t) -> int:
+        """Remove everything at or before time t; returns how many entries went."""
+        return 0 if self._store is None else self._store.bulk_evict(self._times.code(t))
+
+    def compact(self) -> None:
+        """Give back memory that is not needed now."""
+        if self._store is not None:
+            self._store.compact()
+
+    # ---- answers ---------------------------------------------------------------------------------------------------
+
+    def query(self, t_from=None, t_to=None):
+        """The lowered aggregate of the window, or of the inclusive range of times from t_from to t_to."""
+        if self._store is None or len(self._store) == 0:
+            return self._empty()
+        if t_from is None and t_to is None:
+            return self._values.result(self._store.query())
+        code_from = self._store.oldest() if t_from is None else self._times.code(t_from)
+        code_to = self._store.youngest() if t_to is None else self._times.code(t_to)
+        result, any_event = self._store.query_range(code_from, code_to)
+        return self._values.result(result) if any_event else self._empty()
+
+    def _empty(self):
+        empty = self._op.empty
+        return type(empty)() if isinstance(empty, (list, dict, set)) else empty
+
+    def items(self) -> list:
+        """(time, lowered value) of every entry, oldest first."""
+        if self._store is None:
+            return []
+        return [(self._times.time(code), self._values.result(value)) for code, value in self._store.items()]
+
+    def __len__(self) -> int:
+        return 0 if self._store is None else len(self._store)
+
+    @property
+    def oldest(self):
+        """The oldest time, or None."""
+        return self._times.time(self._store.oldest()) if len(self) else None
+
+    @property
+    def youngest(self):
+        """The youngest time, or None."""
+        return self._times.time(self._store.youngest()) if len(self) else None
+
+    def check(self) -> None:
+        """Assert every invariant of the structure; for tests and bug reports."""
+        if self._store is not None:
+            self._store.check()
+
+    def copy(self) -> "Window":
+        """An independent copy."""
+        other = object.__new__(Window)
+        other.__dict__.update(self.__dict__)
+        other._store = None if self._store is None else self._store.copy()
+        return other
+
+    def __repr__(self) -> str:
+        span = f", {self.oldest} .. {self.youngest}" if len(self) else ""
+        return f"<Window {self._op.signature} on {self.algorithm}: {len(self)} entries{span}>"
+
+    # ---- bytes -----------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Times and partials as bytes: versioned, checksummed, nothing in them can run."""
+        description = {"operator": self._op.signature, "algorithm": self.algorithm, "built": self._store is not None}
+        description["dtypes"] = None if self._values is None else [_name(d) for d in self._values.dtypes]
+        description["times"] = None if self._times is None else self._times.name
+        if self._store is None:
+            return pack("window", description, {})
+        description["layout"] = self._store.op.state.description if self._store.op.compiled else "object"
+        own, sections = self._store.dump()
+        return pack("window", description | own, sections)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, op: Operator) -> "Window":
+        """A window from stored bytes; StateError if they are damaged, or not of this operator, parameters and layout."""
+        head, sections = unpack("window", data)
+        if head.get("operator") != op.signature:
+            raise StateError(f"stored state is of {head.get('operator')}, not of {op.signature}")
+        try:
+            dtypes = head["dtypes"]
+            w = cls(op, str(head["algorithm"]))
+            if dtypes is not None:
+                w._values = Values(op, tuple(object if d == "object" else _dtype(d) for d in dtypes))
+                if len(dtypes) != op.inputs:
+                    raise StateError(f"stored state has {len(dtypes)} inputs, {op.name} takes {op.inputs}")
+            if head["times"] is not None:
+                w._times = times_named(head["times"])
+            if not head["built"]:
+                return w
+            typed = op.typed(w._values.inputs)
+            if head["layout"] == "object":
+                typed = typed.as_object()
+            elif not typed.compiled or typed.state.description != head["layout"]:
+                raise StateError(f"stored partials are laid out as {head['layout']}, {op.name} now is {typed!r}")
+            kind = Tree if w._algorithm.info.order == "any" else InOrder
+            w._store = kind.load(w._algorithm, typed, w._times.compiled, head, sections)
+            return w
+        except StateError:
+            raise
+        except (SlidewiseError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StateError(f"stored state is damaged: {error}") from error
+
+
+def _in_order(codes, columns):
+    """Times and columns in the order of time, equal times as they came."""
+    if isinstance(codes, np.ndarray):
+        if len(codes) > 1 and (codes[1:] < codes[:-1]).any():
+            order = np.argsort(codes, kind="stable")
+            codes = codes[order]
+            columns = tuple(c[order] if isinstance(c, np.ndarray) else [c[i] for i in order] for c in columns)
+        return codes, columns
+    order = sorted(range(len(codes)), key=codes.__getitem__)
+    return [codes[i] for i in order], tuple([c[i] for i in order] for c in columns)
+
+
+def _name(dtype) -> str:
+    return "object" if dtype is object else dtype.str

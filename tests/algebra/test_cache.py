@@ -1,0 +1,119 @@
+"""Compiled code on disk: found by a second process, never used for changed code, safe among parallel processes."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+import sys, warnings
+import numpy as np
+from typing import NamedTuple
+import slidewise as sw
+from slidewise.algebra import cache
+from slidewise.algorithms import algorithm, drivers
+
+STEP = {step}
+
+class Pair(NamedTuple):
+    n: int
+    s: float
+
+def lift(x):
+    return Pair(STEP, x)
+
+def combine(a, b):
+    return Pair(a.n + b.n, a.s + b.s)
+
+def lower(p):
+    return p.s / p.n
+
+compiled = []
+begin = cache._Progress.start
+cache._Progress.start = classmethod(lambda cls, name: compiled.append(name))
+op = sw.operator(lift=lift, combine=combine, lower=lower, identity=Pair(0, 0.0), name="mine")
+typed = op.typed((np.dtype("f8"),))
+w = algorithm("two_stacks_lite")
+m = 7
+V, H, W = typed.state.alloc(m + 1 + 3), np.zeros(3, np.int64), np.zeros(0, np.int64)
+OUT, OK = typed.result.alloc(20), np.zeros(20, np.uint8)
+drivers.start(w, typed, H, W, V, m)
+drivers.run_rows(w, typed, H, W, V, m, m + 2, (np.arange(20.0),), 5, OUT, OK, 0, 20)
+print(len(compiled), OUT[0][-1])
+"""
+
+
+def run(folder, step=1, wait=True):
+    env = dict(os.environ, SLIDEWISE_CACHE_DIR=str(folder))
+    process = subprocess.Popen([sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM.format(step=step))], env=env,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return finish(process) if wait else process
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    compiled, answer = out.split()
+    return int(compiled), float(answer)
+
+
+def test_a_second_process_compiles_nothing_and_changed_code_compiles_anew(tmp_path):
+    assert run(tmp_path) == (2, 17.0)
+    assert run(tmp_path) == (0, 17.0)
+    # a global constant that lift reads is part of the operator: the old code must not answer for it
+    assert run(tmp_path, step=2) == (2, 8.5)
+    assert run(tmp_path) == (0, 17.0)
+    # damaged entries are no entries
+    for entry in tmp_path.iterdir():
+        data = bytearray(entry.read_bytes())
+        data[len(data) // 2] ^= 255
+        entry.write_bytes(bytes(data))
+    assert run(tmp_path) == (2, 17.0)
+    assert run(tmp_path) == (0, 17.0)
+    assert oct(tmp_path.stat().st_mode & 0o022) == oct(0)
+
+
+def test_parallel_processes_do_not_mix_up_entries(tmp_path):
+    processes = [run(tmp_path, step=1 + k % 2, wait=False) for k in range(4)]
+    assert [finish(p)[1] for p in processes] == [17.0, 8.5, 17.0, 8.5]
+    assert run(tmp_path, step=1) == (0, 17.0)
+    assert run(tmp_path, step=2) == (0, 8.5)
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".new-")]
+
+
+def test_it_can_be_switched_off(tmp_path):
+    env = dict(os.environ, SLIDEWISE_CACHE_DIR="off", HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    code = "from slidewise.algebra import cache; cache.write_entry('a', b'b'); print(cache.cache_dir(), cache.read_entry('a'))"
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["None", "None"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_others_can_write_is_not_used(tmp_path, monkeypatch):
+    from slidewise.algebra import cache
+
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(folder))
+    with pytest.warns(RuntimeWarning, match="written by others"):
+        assert cache.cache_dir() is None
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path / "own"))
+    assert cache.cache_dir() == tmp_path / "own"
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk_costs_nothing_but_speed(tmp_path, monkeypatch):
+    from slidewise.algebra import cache
+
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    cache.write_entry("x", b"body")
+    assert cache.read_entry("x") is None
+    assert list(tmp_path.iterdir()) == []

@@ -28,6 +28,8 @@ _WHERE = {
     "slidewise.algebra.product": ("struct",),
     "slidewise.algorithms": ("algorithms",),
     "slidewise.live.window": ("Window",),
+    "slidewise.windows.spec": ("time", "rows", "tumbling", "session", "delta", "punctuation", "lifetime"),
+    "slidewise.engines.dispatch": ("rolling",),
 }
 
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

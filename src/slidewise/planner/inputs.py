@@ -1,0 +1,83 @@
+"""How a column reaches an operator, and how a result gets back the type a user expects.
+
+    number     integers and floats, as they are; truth values as bool. Small integers travel as int64 and float32 as float64,
+               so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
+    ticks      timestamps, dates, durations, times: their int64 or int32 values
+    rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values
+    position   carried inputs of other types: the row's number, exchanged for the value at the end
+    object     everything else: Python objects, interpreted
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.algebra.operator import Operator
+
+KINDS = ("number", "ticks", "rank", "position", "object")
+
+
+@dataclass(frozen=True)
+class Input:
+    """One column on its way into an operator."""
+
+    column: str
+    arrow: pa.DataType
+    kind: str
+
+    @property
+    def dtype(self):
+        """What the operator sees: a NumPy dtype, or `object`."""
+        if self.kind == "object":
+            return object
+        if self.kind == "number":
+            if pa.types.is_boolean(self.arrow):
+                return np.dtype(np.bool_)
+            if pa.types.is_floating(self.arrow):
+                return np.dtype(np.float64)
+            return np.dtype(np.uint64 if self.arrow == pa.uint64() else np.int64)
+        return np.dtype(np.int64)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+
+
+def is_ticks(kind: pa.DataType) -> bool:
+    return pa.types.is_temporal(kind) and not pa.types.is_interval(kind)
+
+
+def is_ranked(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """The type behind a dictionary or run-end encoding."""
+    return kind.value_type if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind) else kind
+
+
+def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
+    """How this column reaches this operator as its input number `place`."""
+    behind = plain(kind)
+    if is_number(behind):
+        return Input(column, kind, "number")
+    keeps = op.result_like is not None
+    if place in op.carried and keeps:
+        return Input(column, kind, "position")
+    if is_ticks(behind) and (keeps or looks_at_nothing(op)):
+        return Input(column, kind, "ticks")
+    if looks_at_nothing(op):
+        return Input(column, kind, "position")
+    if is_ranked(behind) and keeps and op.own and op.selective:
+        return Input(column, kind, "rank")
+    return Input(column, kind, "object")
+
+
+def looks_at_nothing(op: Operator) -> bool:
+    """Whether every input is only carried and none comes back: a count of values."""
+    return op.result_like is None and len(op.carried) == (op.inputs or 0)

@@ -1,0 +1,363 @@
+"""The one boundary rule: for each row (or query, or boundary) the frame [start, end) of sorted rows that its window holds.
+
+Rows are sorted by (key, time, order). `offsets` says where each key begins, with the number of rows at its end; times
+are int64 ticks or float64 (clock.py). A frame is two positions, and both never go back from one row to the next, so every
+frame of a window is found in one pass with two pointers, and every algorithm can slide over them.
+
+    times      1    3    3    7    8           closed="right", range 5, at the row of time 7: (2, 7]
+    rows       0    1    2    3    4
+                    '----start=1 .. end=4
+
+What `closed` and `ties` mean for each kind is drawn in docs/boundaries.md; the words below are the same as there:
+
+    moment    the point in time a window ends at: the row's (or query's) time; with a slide, the last boundary at or
+              before it; an offset moves it back
+    seen      the rows up to the moment: at it too where the right end is closed. ties="arrival" sees rows of the same
+              time only up to the row itself
+    start     time: moment - range; tumbling: the last edge (before the moment, or at it where the left end is closed);
+              lifetime: the key's first row; session, delta, punctuation: where the run of the last row seen began
+
+`frames` and `frames_as_of` are what engines call; the compiled functions below them do one thing each.
+"""
+
+import numpy as np
+
+from slidewise.algebra.cache import entry, inlined
+from slidewise.errors import InputError
+from slidewise.windows.clock import LOWEST, Ticks
+
+CLOSED = {"right": (False, True), "left": (True, False), "both": (True, True), "neither": (False, False)}
+TIES = ("peers", "arrival")
+_NONE = np.zeros(0, np.int64)
+
+
+def sides(closed: str) -> tuple[bool, bool]:
+    """(left end belongs to the window, right end does)"""
+    if closed not in CLOSED:
+        raise InputError(f"closed must be one of {', '.join(map(repr, CLOSED))}, not {closed!r}")
+    return CLOSED[closed]
+
+
+def index_dtype(rows: int) -> np.dtype:
+    """The smallest integers that hold a position among that many rows."""
+    return np.dtype(np.int32 if rows < 2**31 - 1 else np.int64)
+
+
+def _at_once(part, count: int) -> None:
+    part(0, count)
+
+
+def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", values=None, valid=None, run=_at_once):
+    """(starts, ends): the frame of each row's window, among the same rows.
+
+    values, valid: the sorted column a delta or punctuation window goes by, and a byte for each row that says whether it is
+    not null (None: none is). run(part, n): how to run part(lo, hi) over n rows, for engines with threads.
+    """
+    left, right = sides(closed)
+    n = len(times)
+    starts, ends = np.empty(n, index_dtype(n)), np.empty(n, index_dtype(n))
+    if window.kind == "rows":
+        run(lambda lo, hi: row_frames(offsets, window.range, window.slide, window.offset, left, right, starts, ends, lo, hi), n)
+        return starts, ends
+    if ties not in TIES:
+        raise InputError(f"ties must be one of {', '.join(map(repr, TIES))}, not {ties!r}")
+    at_row = window.kind != "time" or not (window.slide or window.offset)
+    if window.by_position or (ties == "arrival" and at_row):
+        run(lambda lo, hi: own_ends(right, ends, lo, hi), n)
+    else:
+        _ends(window, times, offsets, times, offsets, right, ends, run)
+    _starts(window, times, offsets, times, offsets, left, ends, starts, values, valid, run)
+    return starts, ends
+
+
+def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, closed="left", values=None, valid=None,
+                 run=_at_once):
+    """(starts, ends): for each query the frame of its window among the sorted rows of the same key.
+
+    Queries are sorted by (key, time), and key k's are moment_offsets[k] .. moment_offsets[k + 1].
+    """
+    left, right = sides(closed)
+    n = len(moments)
+    kind = index_dtype(len(times))
+    starts, ends = np.empty(n, kind), np.empty(n, kind)
+    if window.kind == "rows":
+        _ends(window, moments, moment_offsets, times, offsets, right, ends, run)
+        run(lambda lo, hi: last_rows(moment_offsets, offsets, window.range, window.slide, window.offset, starts, ends, lo, hi),
+            n)
+        return starts, ends
+    _ends(window, moments, moment_offsets, times, offsets, right, ends, run)
+    _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, values, valid, run)
+    return starts, ends
+
+
+def _ends(window, moments, moment_offsets, times, offsets, right, ends, run) -> None:
+    by_time = window.kind == "time"
+    slide, origin, back = (window.slide, window.origin, window.offset) if by_time else (0, 0, 0)
+    kind = times.dtype.type
+    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, kind(slide), kind(origin), kind(back), False, right,
+                                 ends, lo, hi), len(moments))
+
+
+def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, values, valid, run) -> None:
+    kind, number = window.kind, times.dtype.type
+    n = len(moments)
+    if kind in ("time", "tumbling"):
+        back = _reach(window, number) if kind == "time" else number(0)
+        slide, origin, strict = number(window.slide), number(window.origin), kind == "tumbling" and not left
+        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, slide, origin, back, strict, not left, starts,
+                                     lo, hi), n)
+        run(lambda lo, hi: not_past(starts, ends, lo, hi), n)
+        return
+    begun = np.empty(len(times), starts.dtype)
+    gap = number(0)
+    if kind == "session":
+        gap = number(window.range)
+        session_starts(times, offsets, gap, begun)
+    elif kind == "delta":
+        delta_starts(values, _NONE.view(np.uint8) if valid is None else valid, offsets, values.dtype.type(window.range), begun)
+    elif kind == "punctuation":
+        mark_starts(values, offsets, left, begun)
+    elif kind == "lifetime":
+        key_starts(offsets, begun)
+    else:
+        raise InputError(f"no window kind {kind!r}")
+    run(lambda lo, hi: run_starts(moments, moment_offsets, times, offsets, begun, ends, kind == "session", gap, starts, lo, hi),
+        n)
+
+
+def _reach(window: Ticks, number):
+    if number is np.float64:
+        return number(window.range + window.offset)
+    return number(min(int(window.range) + int(window.offset), np.iinfo(np.int64).max))
+
+
+# ---- compiled: one thing each ------------------------------------------------------------------------------------------
+
+
+@inlined
+def boundary(t, slide, origin, strict):
+    """The last multiple of `slide` (from `origin`) at or before t; before t where strict."""
+    b = origin + ((t - origin) // slide) * slide
+    if b > t:  # floats: the product was rounded up
+        b -= slide
+    elif b + slide <= t:
+        b += slide
+    if strict and b == t:
+        b -= slide
+    return b
+
+
+@inlined
+def earlier(t, back):
+    """t - back, or the lowest time where that leaves int64."""
+    low = t - back
+    if low > t:
+        return LOWEST
+    return low
+
+
+@inlined
+def segment_of(offsets, i):
+    """The key whose rows hold position i."""
+    low, high = 0, len(offsets) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if offsets[middle + 1] <= i:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def lower_position(times, a, b, x, beyond):
+    """The first position in [a, b) with a time of at least x (beyond: more than x); b if there is none."""
+    while a < b:
+        middle = (a + b) >> 1
+        if times[middle] < x or (beyond and times[middle] == x):
+            a = middle + 1
+        else:
+            b = middle
+    return a
+
+
+@entry
+def positions(moments, moment_offsets, times, offsets, slide, origin, back, strict, beyond, out, lo, hi):
+    """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`."""
+    if lo >= hi:
+        return
+    key = segment_of(moment_offsets, lo)
+    i = lo
+    while i < hi:
+        while moment_offsets[key + 1] <= i:
+            key += 1
+        p, b = offsets[key], offsets[key + 1]
+        stop = min(hi, moment_offsets[key + 1])
+        if i > moment_offsets[key]:  # a part that begins inside a key
+            t = moments[i]
+            if slide > 0:
+                t = boundary(t, slide, origin, strict)
+            p = lower_position(times, p, b, earlier(t, back), beyond)
+        while i < stop:
+            t = moments[i]
+            if slide > 0:
+                t = boundary(t, slide, origin, strict)
+            x = earlier(t, back)
+            if beyond:
+                while p < b and times[p] <= x:
+                    p += 1
+            else:
+                while p < b and times[p] < x:
+                    p += 1
+            out[i] = p
+            i += 1
+
+
+@entry
+def own_ends(right, ends, lo, hi):
+    """Row by row: the end is just behind the row, or just before it where the right end is open."""
+    for i in range(lo, hi):
+        ends[i] = i + 1 if right else i
+
+
+@entry
+def not_past(starts, ends, lo, hi):
+    """An empty frame is written as start == end."""
+    for i in range(lo, hi):
+        starts[i] = min(starts[i], ends[i])
+
+
+@entry
+def row_frames(offsets, n, slide, offset, left, right, starts, ends, lo, hi):
+    """The last n rows by position: (i - n, i], with `closed` adding or leaving out either end, as pandas does."""
+    if lo >= hi:
+        return
+    key = segment_of(offsets, lo)
+    for i in range(lo, hi):
+        while offsets[key + 1] <= i:
+            key += 1
+        a = offsets[key]
+        last = i
+        if slide > 0:
+            last = a + ((i + 1 - a) // slide) * slide - 1
+        last -= offset
+        end = max(a, last + 1 if right else last)
+        starts[i] = min(end, max(a, last - n if left else last - n + 1))
+        ends[i] = end
+
+
+@entry
+def last_rows(moment_offsets, offsets, n, slide, offset, starts, ends, lo, hi):
+    """The last n rows of the key among those seen; a query is no row, so `closed` only says what is seen."""
+    if lo >= hi:
+        return
+    key = segment_of(moment_offsets, lo)
+    for i in range(lo, hi):
+        while moment_offsets[key + 1] <= i:
+            key += 1
+        a = offsets[key]
+        end = ends[i]
+        if slide > 0:
+            end = a + ((end - a) // slide) * slide
+        end = max(a, end - offset)
+        ends[i] = end
+        starts[i] = max(a, end - n)
+
+
+@entry
+def run_starts(moments, moment_offsets, times, offsets, begun, ends, session, gap, starts, lo, hi):
+    """starts[i]: where the run of the last row seen began; a session that ended before the moment is empty."""
+    if lo >= hi:
+        return
+    key = segment_of(moment_offsets, lo)
+    for i in range(lo, hi):
+        while moment_offsets[key + 1] <= i:
+            key += 1
+        end = ends[i]
+        if end <= offsets[key] or (session and times[end - 1] < earlier(moments[i], gap)):
+            starts[i] = end
+        else:
+            starts[i] = begun[end - 1]
+
+
+@entry
+def session_starts(times, offsets, gap, begun):
+    for key in range(len(offsets) - 1):
+        start = offsets[key]
+        for i in range(offsets[key], offsets[key + 1]):
+            if i > offsets[key] and times[i - 1] < earlier(times[i], gap):
+                start = i
+            begun[i] = start
+
+
+@entry
+def mark_starts(marks, offsets, left, begun):
+    """A marked row ends its window; where the left end is closed it begins one."""
+    for key in range(len(offsets) - 1):
+        start = offsets[key]
+        for i in range(offsets[key], offsets[key + 1]):
+            if left and marks[i]:
+                start = i
+            begun[i] = start
+            if not left and marks[i]:
+                start = i + 1
+
+
+@entry
+def key_starts(offsets, begun):
+    for key in range(len(offsets) - 1):
+        for i in range(offsets[key], offsets[key + 1]):
+            begun[i] = offsets[key]
+
+
+@entry
+def delta_starts(values, valid, offsets, width, begun):
+    """Where the longest run ending at each row began: largest less smallest stays within `width`.
+
+    Two monotone queues over positions, one for the largest and one for the smallest. A null neither widens nor ends a run; a
+    NaN is within nothing but NaN.
+    """
+    n = len(values)
+    largest, smallest = np.empty(n, np.int64), np.empty(n, np.int64)
+    nulls = len(valid) > 0
+    for key in range(len(offsets) - 1):
+        start = offsets[key]
+        l0 = l1 = s0 = s1 = 0
+        not_a_number = False
+        seen = False
+        for i in range(offsets[key], offsets[key + 1]):
+            if nulls and not valid[i]:
+                begun[i] = start
+                continue
+            x = values[i]
+            if seen and (x != x) != not_a_number:
+                start = i
+                l0 = l1 = s0 = s1 = 0
+            not_a_number = x != x
+            seen = True
+            if not not_a_number:
+                while l1 > l0 and values[largest[l1 - 1]] <= x:
+                    l1 -= 1
+                largest[l1] = i
+                l1 += 1
+                while s1 > s0 and values[smallest[s1 - 1]] >= x:
+                    s1 -= 1
+                smallest[s1] = i
+                s1 += 1
+                while values[largest[l0]] != values[smallest[s0]] and not _within(
+                    values[largest[l0]], values[smallest[s0]], width
+                ):
+                    if largest[l0] < smallest[s0]:
+                        start = largest[l0] + 1
+                        l0 += 1
+                    else:
+                        start = smallest[s0] + 1
+                        s0 += 1
+            begun[i] = start
+
+
+@inlined
+def _within(high, low, width):
+    """high - low <= width, where the difference may leave int64."""
+    difference = high - low
+    return difference <= width and difference >= 0

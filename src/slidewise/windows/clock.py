@@ -1,0 +1,165 @@
+"""What the time column counts in, and a user's windows in its ticks.
+
+A clock is one of: `instant` (timestamps, dates, durations: int64 ticks of `tick_ns` nanoseconds), `whole` (integer
+columns) and `real` (floating-point columns). Where a window is finer than the column ("500us" on milliseconds, "36h" on
+dates) the clock is refined: all times are multiplied to the finer tick, and the rule stays exact.
+"""
+
+import datetime
+from dataclasses import dataclass, replace
+from math import gcd
+from numbers import Real
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.errors import InputError, InputTypeError
+from slidewise.windows.duration import nanoseconds
+from slidewise.windows.spec import Length, Window
+
+_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+DAY_NS = 86_400 * 10**9
+LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """A window in the ticks of a clock: what bounds.py computes with. Zero slide: none."""
+
+    kind: str
+    range: float | int = 0
+    slide: float | int = 0
+    offset: float | int = 0
+    origin: float | int = 0
+    column: str | None = None
+    calendar: bool = False
+
+    @property
+    def by_position(self) -> bool:
+        """Whether its ends are positions in (time, order) rather than moments."""
+        return self.kind in ("rows", "delta", "punctuation")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The time column: `kind` instant, whole or real; for instants the tick, how it was refined, and the zone."""
+
+    kind: str
+    tick_ns: int = 1
+    scale: int = 1
+    """Column values times `scale` are ticks."""
+    zone: str | None = None
+
+    @staticmethod
+    def of(arrow_type: pa.DataType, column: str) -> "Clock":
+        """The clock of an Arrow column, or an error that says what can be a time."""
+        if pa.types.is_timestamp(arrow_type):
+            return Clock("instant", _UNIT[arrow_type.unit], zone=arrow_type.tz)
+        if pa.types.is_duration(arrow_type):
+            return Clock("instant", _UNIT[arrow_type.unit])
+        if pa.types.is_date32(arrow_type):
+            return Clock("instant", DAY_NS)
+        if pa.types.is_date64(arrow_type):
+            return Clock("instant", 10**6)
+        if pa.types.is_integer(arrow_type):
+            return Clock("whole")
+        if pa.types.is_floating(arrow_type):
+            return Clock("real")
+        raise InputTypeError(
+            f"time column {column!r} is {arrow_type}: times are timestamps, dates, durations or numbers; "
+            f"convert it first" + (" (text does not sort by time)" if pa.types.is_string(arrow_type) else "")
+        )
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.float64 if self.kind == "real" else np.int64)
+
+    def refined(self, windows) -> "Clock":
+        """A clock fine enough for every length in these windows."""
+        if self.kind != "instant":
+            return self
+        tick = self.tick_ns
+        for window in windows:
+            for length in (window.range, window.slide, window.offset):
+                if length is not None and length.of_time and window.kind != "delta":
+                    tick = gcd(tick, length.value)
+            if window.origin is not None:
+                tick = gcd(tick, _moment_ns(window.origin, self.zone))
+        return replace(self, tick_ns=tick, scale=self.scale * (self.tick_ns // tick))
+
+    def ticks(self, window: Window) -> Ticks:
+        """The window in this clock's ticks."""
+        if window.kind in ("rows", "delta", "punctuation", "lifetime"):
+            return Ticks(
+                window.kind,
+                0 if window.range is None else window.range.value,
+                0 if window.slide is None else window.slide.value,
+                0 if window.offset is None else window.offset.value,
+                column=window.column,
+            )
+        slide = window.range if window.kind == "tumbling" else window.slide
+        if window.calendar and self.zone is None and self.kind != "instant":
+            raise InputError(f"{window}: calendar days need a column of timestamps or dates")
+        return Ticks(
+            window.kind,
+            self._length(window.range, window),
+            0 if slide is None else self._length(slide, window),
+            0 if window.offset is None else self._length(window.offset, window),
+            0 if window.origin is None else self.moment(window.origin),
+            calendar=window.calendar,
+        )
+
+    def _length(self, length: Length, window: Window):
+        if length.of_time != (self.kind == "instant"):
+            if length.of_time:
+                raise InputTypeError(f"window {window}: the time column holds numbers, so give a number in its unit, "
+                                     f"such as sw.time(3600), not {length.text!r}")
+            raise InputTypeError(f"window {window}: the time column holds times, so give a length of time such as "
+                                 f'"{length.text}s" or "{length.text}m", not the number {length.text}')
+        if self.kind == "instant":
+            ticks, rest = divmod(length.value, self.tick_ns)
+            if rest:
+                raise InputError(f"window {window}: {length.text!r} is finer than the clock's tick")
+        elif self.kind == "whole":
+            if length.value != int(length.value):
+                raise InputTypeError(f"window {window}: the time column holds integers; {length.text} is not one")
+            ticks = int(length.value)
+        else:
+            return float(length.value)
+        return min(ticks, HIGHEST)
+
+    def moment(self, value):
+        """A point in time given by the user (an origin), in ticks."""
+        if self.kind == "instant":
+            ns = _moment_ns(value, self.zone)
+            if ns % self.tick_ns:
+                raise InputError(f"origin {value!r} is finer than the clock's tick")
+            return ns // self.tick_ns
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputTypeError(f"origin must be a number, as the time column is, not {value!r}")
+        return float(value) if self.kind == "real" else int(value)
+
+
+def _moment_ns(value, zone: str | None) -> int:
+    """Nanoseconds since the epoch of "2024-01-01", a datetime, or a length of time after the epoch ("15m")."""
+    if hasattr(value, "to_datetime64"):  # pandas
+        value = value.tz_convert("UTC").tz_localize(None) if getattr(value, "tzinfo", None) else value
+        return int(value.to_datetime64().astype("datetime64[ns]").astype("int64"))
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            return nanoseconds(value, "origin")
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is None and zone is not None:
+            from zoneinfo import ZoneInfo
+
+            value = value.replace(tzinfo=ZoneInfo(zone))
+        value = value.astimezone(datetime.UTC) if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        delta = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+        return nanoseconds(delta)
+    if isinstance(value, datetime.date):
+        return (value - datetime.date(1970, 1, 1)).days * DAY_NS
+    if isinstance(value, np.datetime64):
+        return int(value.astype("datetime64[ns]").astype("int64"))
+    return nanoseconds(value, "origin")

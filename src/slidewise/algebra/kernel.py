@@ -269,6 +269,14 @@ def _inverse(op, out, total, old):
             return total
 
         return impl
+    if o.operator.inverse_into is not None:
+        f = o.function("inverse_into")
+
+        def impl(op, out, total, old):
+            f(out, total, old)
+            return out
+
+        return impl
     return _binary(o, "inverse", "total, old")
 
 

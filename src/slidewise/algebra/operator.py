@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from slidewise.errors import InputError, InputTypeError
 
 EMPTY_NULL = None  # what a window without values gives, unless the operator says otherwise
@@ -50,7 +52,9 @@ class Operator:
     their place, so that every type is kept. A null there is kept too, unless every input is carried."""
     lift_into: Callable | None = None
     combine_into: Callable | None = None
-    """Wide states only: `lift_into(out, value)` and `combine_into(out, a, b)`, safe when out is a or b; no allocation."""
+    inverse_into: Callable | None = None
+    """Wide states only: `lift_into(out, value)`, `combine_into(out, a, b)` and `inverse_into(out, total, old)`, safe when out
+    is one of the others; no allocation."""
     resolve: Callable[[tuple], "Operator"] | None = None
     """`resolve(input_types) -> Operator` for operators whose functions or identity depend on the types."""
     exact: bool = True
@@ -63,6 +67,8 @@ class Operator:
     """Whether it is part of the library: a user's own operators are compiled with bounds checks."""
     cost: str = "cheap"
     """`cheap` or `expensive`: what one combine costs; decides the arity of trees."""
+    recipe: tuple | None = None
+    """A function and its arguments that make this operator again: how one of the library travels to another process."""
 
     def __post_init__(self):
         for role in ("lift", "combine", "lower"):
@@ -99,9 +105,39 @@ class Operator:
     @property
     def compiled(self) -> bool:
         """Whether it runs compiled on float64 inputs (`op.typed(...)` tells for other types)."""
-        import numpy as np
-
         return self.typed((np.dtype(np.float64),) * (self.inputs or 0)).compiled
+
+    def resolved(self, inputs: tuple) -> "Operator":
+        """The operator for these input types: its functions and its laws are final."""
+        return self if self.resolve is None else self.resolve(tuple(inputs))
+
+    def fold(self, *columns, rows: int | None = None):
+        """The aggregate of whole columns, interpreted, from the oldest value on: what the operator means, in its plainest form.
+
+        Rows with a None are left out. An operator without inputs takes `rows=`.
+
+        >>> import slidewise as sw
+        >>> sw.max().fold([3, 1, 4, None, 1])
+        4
+        >>> sw.argmax().fold([3, 1, 4], ["a", "b", "c"])
+        'c'
+        """
+        if len(columns) != self.inputs:
+            raise InputError(f"{self.name} takes {self.inputs} column(s), got {len(columns)}")
+        if columns and len({len(column) for column in columns}) != 1:
+            raise InputError(f"{self.name}: the columns have different lengths")
+        events = list(zip(*columns)) if columns else [()] * (rows or 0)
+        events = [event for event in events if not any(value is None for value in event)]
+        op = self.resolved(tuple(_dtype_of([event[k] for event in events]) for k in range(len(columns))))
+        if not events:
+            return op.empty
+        state = op.lift(*events[0])
+        for event in events[1:]:
+            state = op.combine(state, op.lift(*event))
+        return op.lower(state) if op.defined is None or op.defined(state) else None
+
+    def __reduce_ex__(self, protocol):
+        return self.recipe if self.recipe is not None else super().__reduce_ex__(protocol)
 
     def with_(self, **changes) -> "Operator":
         return replace(self, **changes)
@@ -130,6 +166,16 @@ class Bound:
     def needed(self) -> tuple[str, ...]:
         """Every column that must be at hand."""
         return self.columns + (() if self.where is None else (self.where,))
+
+
+def _dtype_of(values: list):
+    """The NumPy type of a list of numbers, or `object`."""
+    if not values:
+        return np.dtype(np.float64)
+    if all(isinstance(value, int) for value in values) and not all(-(2**63) <= value < 2**63 for value in values):
+        return object
+    dtype = np.asarray(values).dtype
+    return dtype if dtype.kind in "biuf" else object
 
 
 def _count_parameters(function: Callable, name: str) -> int:

@@ -23,7 +23,7 @@ from slidewise.algebra.layout import Layout, NoLayout, layout_of
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
 
-ROLES = ("lift", "combine", "lower", "inverse", "defined", "lift_into", "combine_into")
+ROLES = ("lift", "combine", "lower", "inverse", "defined", "lift_into", "combine_into", "inverse_into")
 
 
 class InterpretedWarning(UserWarning):
@@ -101,9 +101,7 @@ def typed(op: Operator, inputs: tuple) -> TypedOperator:
     root = op
     if op.inputs is not None and len(inputs) != op.inputs:
         raise InputTypeError(f"{op.name} takes {op.inputs} input(s), got {len(inputs)}")
-    if op.resolve is not None:
-        op = op.resolve(inputs)
-    found = _infer(op, inputs)
+    found = _infer(op.resolved(inputs), inputs)
     found.operator_root = root
     _typed[key] = found
     return found
@@ -143,6 +141,8 @@ def _ask_numba(op: Operator, inputs: tuple):
         for role, extra in (("inverse", 1), ("defined", 0)):
             if getattr(op, role) is not None:
                 _return_type(getattr(op, role), (state.numba_type,) * (extra + 1), op.own)
+        if op.inverse_into is not None:
+            _return_type(op.inverse_into, (state.numba_type,) * 3, op.own)
         return state, result, optional, None
     except (NoLayout, numba_errors.NumbaError) as error:
         return None, None, False, _first_lines(error)

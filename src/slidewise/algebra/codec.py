@@ -170,8 +170,8 @@ class _Reader:
             sizes = tuple(int(part) for part in shape.split(",") if part)
             return np.frombuffer(self._bytes(), _number_dtype(dtype)).reshape(sizes).copy()
         if tag == b"g":
-            dtype = _number_dtype(self.text())
-            values = np.frombuffer(self._bytes(), dtype)
+            kind = _number_dtype(self.text())
+            values = np.frombuffer(self._bytes(), kind)
             if len(values) != 1:
                 raise StateError("stored number is damaged")
             return values[0]

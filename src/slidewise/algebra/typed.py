@@ -36,9 +36,10 @@ class TypedOperator:
     def __init__(self, op: Operator, inputs: tuple, state: Layout | None, result: Layout | None, optional: bool,
                  reason: str | None):
         self.operator = op
+        self.operator_root = op
         self.inputs = inputs
-        self.state = state
-        self.result = result
+        self.state: Any = state  # a Layout, or None where it is interpreted; kernels only see compiled ones
+        self.result: Any = result
         self.optional = optional
         self.reason = reason
         self.kind = state.kind if state is not None else "object"
@@ -50,7 +51,7 @@ class TypedOperator:
         self._functions: dict[str, Any] = {}
         if self.compiled:
             parts = [getattr(op, role) for role in ROLES]
-            found = fingerprint(*parts, op.identity, op.empty, op.own, [str(d) for d in inputs], state.description)
+            found = fingerprint(*parts, op.identity, op.empty, op.own, [str(d) for d in inputs], self.state.description)
             self.key = found or f"unfiled-{id(self):x}"
             self._numba_type_ = OperatorType(self.key)
             REGISTRY[self.key] = self

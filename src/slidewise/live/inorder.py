@@ -1,10 +1,11 @@
 """An in-order algorithm with its arrays: what `Window` keeps for events that come in the order of time.
 
-Control path only: it allocates, grows, and calls the compiled steps of `algorithms.drivers` (or their interpreted twin). Times are
+Control path only: it allocates, grows, and calls the compiled steps of `algorithms.drivers` (or their twin). Times are
 kept beside, in a buffer of their own, oldest first.
 """
 
 from bisect import bisect_left, bisect_right
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class TimeBuffer:
     def __init__(self, compiled: bool):
         self.compiled = compiled
         self.head = self.tail = 0
-        self.items = np.empty(SMALLEST, np.int64) if compiled else []
+        self.items: Any = np.empty(SMALLEST, np.int64) if compiled else []
 
     def __len__(self):
         return self.tail - self.head
@@ -65,6 +66,13 @@ class TimeBuffer:
             del self.items[: self.head]
             self.tail -= self.head
             self.head = 0
+
+    def remove(self, first: int, last: int):
+        rest = list(self.live()[last:])
+        self.tail = self.head + first
+        if not self.compiled:
+            del self.items[self.tail :]
+        self.extend(rest)
 
     def live(self):
         return self.items[self.head : self.tail]
@@ -113,8 +121,11 @@ class InOrder:
 
     def _refuse(self, what: str) -> UnsupportedError:
         others = [i.name for i in algorithms() if what in i.offers] or ["fiba"]
-        return UnsupportedError(f"{self.alg.name} does not offer {what}; {' and '.join(others)} do" if len(others) > 1
-                                else f"{self.alg.name} does not offer {what}; {others[0]} does")
+        return UnsupportedError(
+            f"{self.alg.name} does not offer {what}; {' and '.join(others)} do"
+            if len(others) > 1
+            else f"{self.alg.name} does not offer {what}; {others[0]} does"
+        )
 
     def _offers(self, what: str):
         if what not in self.alg.info.offers:
@@ -127,20 +138,12 @@ class InOrder:
         self.steps.step_move(*self._args(), W, V, capacity - 1)
         self.W, self.V, self.m = W, V, capacity - 1
 
-    def _fit(self, count: int):
-        capacity = self.m + 1
-        while capacity < count:
-            capacity *= 2
-        if capacity != self.m + 1:
-            self._resize(capacity)
-
     def insert(self, t, x: tuple):
         count = len(self.times)
         if count and t < self.times[count - 1]:
             raise _out_of_order(self.alg.name)
-        if count > self.m:
-            self._fit(count + 1)
-        self.steps.step_insert(*self._args(), self._scratch, x)
+        while not self.steps.step_insert(*self._args(), self._scratch, x):
+            self._resize(2 * (self.m + 1))
         self.times.append(t)
 
     def bulk_insert(self, ts, X: tuple):
@@ -150,7 +153,11 @@ class InOrder:
             return
         if count and ts[0] < self.times[count - 1]:
             raise _out_of_order(self.alg.name)
-        self._fit(count + len(ts))
+        capacity = self.m + 1
+        while capacity < count + len(ts):
+            capacity *= 2
+        if capacity != self.m + 1 or "evict_at" in self.alg.info.offers:  # holes take room too: moving closes them
+            self._resize(capacity)
         self.steps.step_insert_many(*self._args(), self._scratch, X, 0, len(ts))
         self.times.extend(ts)
 
@@ -169,8 +176,13 @@ class InOrder:
         if first == last:
             return False
         if first > 0:
-            raise UnsupportedError(f"{self.alg.name} evicts the oldest only; fiba evicts any time")
-        self._drop(last)
+            if "evict_at" not in self.alg.info.offers:
+                raise UnsupportedError(f"{self.alg.name} evicts the oldest only; flatfat and fiba evict any time")
+            for _ in range(first, last):
+                self.steps.step_evict_at(*self._args(), first)
+            self.times.remove(first, last)
+        else:
+            self._drop(last)
         return True
 
     def bulk_evict(self, t) -> int:
@@ -221,9 +233,9 @@ class InOrder:
         self.alg.module.check(self.op.as_object(), H, W, V, self.m)
         live = list(self.times.live())
         assert live == sorted(live), "times are in order"
-        assert self.alg.interpreted.size(self.alg.interpreted.load(self.op.as_object(), H, W, V, self.m)) == len(live), (
-            "as many times as events"
-        )
+        assert self.alg.interpreted.size(self.alg.interpreted.load(self.op.as_object(), H, W, V, self.m)) == len(
+            live
+        ), "as many times as events"
 
     def copy(self) -> "InOrder":
         other = object.__new__(InOrder)
@@ -281,4 +293,6 @@ class InOrder:
 
 
 def _out_of_order(name: str) -> OutOfOrderError:
-    return OutOfOrderError(f"{name} takes events in the order of time, this one is older than the youngest; fiba takes any")
+    return OutOfOrderError(
+        f"{name} takes events in the order of time, this one is older than the youngest; fiba takes any"
+    )

@@ -1,9 +1,9 @@
 """Times as the compiled core sees them: int64, in an order-preserving way.
 
-    int64        as it is
-    float64      its bits, flipped so that the order of the integers is the order of the floats; NaN is refused
-    datetime64   its count of units; `datetime` comes back as `datetime`, time-zone aware ones in the zone of the first
-    object       anything comparable, for the interpreted path only
+int64        as it is
+float64      its bits, flipped so that the order of the integers is the order of the floats; NaN is refused
+datetime64   its count of units; `datetime` comes back as `datetime`, time-zone aware ones in the zone of the first
+object       anything comparable, for the interpreted path only
 """
 
 from datetime import UTC, datetime

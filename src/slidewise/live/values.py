@@ -5,6 +5,7 @@ refuses 1.5 instead of cutting it. Datetimes and durations travel as integers an
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Values:
 
     def _column(self, values, dtype, count: int):
         if dtype is object:
-            column = list(values)
+            column: Any = list(values)
         else:
             array = values if isinstance(values, np.ndarray) else None
             if array is not None and array.ndim == 1 and array.dtype.kind in "mM" and array.dtype.kind == dtype.kind:
@@ -109,7 +110,7 @@ def _holds(wide: np.dtype, narrow: np.dtype) -> bool:
 
 
 def _stamp(value, dtype: np.dtype) -> int:
-    maker = np.datetime64 if dtype.kind == "M" else np.timedelta64
+    maker: Any = np.datetime64 if dtype.kind == "M" else np.timedelta64
     wanted = (datetime, np.datetime64) if dtype.kind == "M" else (timedelta, np.timedelta64)
     if not isinstance(value, wanted):
         raise InputTypeError(f"{value!r} is not {dtype}")

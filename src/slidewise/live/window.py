@@ -14,6 +14,8 @@
 Control path only: it turns times and values into what the compiled core takes, and its answers back into Python values.
 """
 
+from typing import Any
+
 import numpy as np
 
 from slidewise.algebra.operator import Bound, Operator
@@ -22,7 +24,7 @@ from slidewise.algorithms import serves
 from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
 from slidewise.live.inorder import InOrder
 from slidewise.live.snapshot import pack, unpack
-from slidewise.live.times import Times, times_named, times_of
+from slidewise.live.times import times_named, times_of
 from slidewise.live.tree import Tree
 from slidewise.live.values import Values, _dtype, values_of
 
@@ -37,8 +39,16 @@ class Window:
     tuple for several inputs), `time_dtype` for the times. `insist=True` lets a declared inverse be used on floats.
     """
 
-    def __init__(self, op: Operator, algorithm: str = "auto", dtype=None, time_dtype=None, *, insist: bool = False,
-                 min_arity: int | None = None):
+    def __init__(
+        self,
+        op: Operator,
+        algorithm: str = "auto",
+        dtype=None,
+        time_dtype=None,
+        *,
+        insist: bool = False,
+        min_arity: int | None = None,
+    ):
         if isinstance(op, Bound):
             raise InputTypeError(f"a Window takes an operator without columns: sw.{op.operator.name}()")
         if not isinstance(op, Operator):
@@ -46,9 +56,10 @@ class Window:
         self._op = op
         self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
         self._insist, self._min_arity = insist, min_arity
-        self._values: Values | None = None
-        self._times: Times | None = None
-        self._store = None
+        # None until the types are known; see _begin
+        self._values: Any = None
+        self._times: Any = None
+        self._store: Any = None
         if op.inputs == 0:
             self._values = Values(op, ())
         elif dtype is not None:

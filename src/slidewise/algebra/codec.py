@@ -1,8 +1,8 @@
 """Python-object states as bytes and back: plain types only, nothing that can run.
 
 Each value is one tag byte and its body; lengths are unsigned 64-bit little-endian. Plain types: None, bool, int of any size,
-float, str, bytes, tuple, list, dict, set, frozenset, Decimal, Fraction, date, datetime, time, timedelta, NumPy arrays and scalars of
-numbers, datetimes and text of fixed width. Anything else needs the operator's own `encode` and `decode`.
+float, str, bytes, tuple, list, dict, set, frozenset, Decimal, Fraction, date, datetime, time, timedelta, NumPy arrays and scalars
+of numbers, datetimes and text of fixed width. Anything else needs the operator's own `encode` and `decode`.
 """
 
 import struct

@@ -33,13 +33,14 @@ class InterpretedWarning(UserWarning):
 class TypedOperator:
     """An operator for given input types. Algorithms use it only through the words of `algebra.kernel`."""
 
-    def __init__(self, op: Operator, inputs: tuple, state: Layout | None, result: Layout | None, optional: bool,
-                 reason: str | None):
+    def __init__(
+        self, op: Operator, inputs: tuple, state: Any, result: Any, optional: bool, reason: str | None
+    ):
         self.operator = op
         self.operator_root = op
         self.inputs = inputs
-        self.state: Any = state  # a Layout, or None where it is interpreted; kernels only see compiled ones
-        self.result: Any = result
+        self.state = state  # a Layout, or None where it is interpreted; kernels only see compiled ones
+        self.result = result
         self.optional = optional
         self.reason = reason
         self.kind = state.kind if state is not None else "object"

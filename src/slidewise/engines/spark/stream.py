@@ -1,0 +1,263 @@
+"""`rolling` on a streaming DataFrame: a streaming DataFrame comes back, for ordinary operators and ordinary sinks.
+
+    stream --watermark--> label of the bucket --pack--> shuffle --> BucketProcessor --> counts observed --> results
+    history (batch) -------> label -----------pack------------------^ in the first micro-batch
+    control (files) -------> a row for each bucket------------------^ when `flush` says so
+
+The operator runs in Spark's processing-time mode: Spark then hands us late events instead of dropping them, and tells the
+watermark; what is late and what becomes of it is the engine's to decide.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from slidewise.engines.spark.buckets import default_buckets, label_column, labels, normal_key, quoted
+from slidewise.engines.spark.counts import METRICS, OBSERVED
+from slidewise.engines.spark.log import Limits
+from slidewise.engines.spark.packing import BLOB, FLUSH, KIND, LABEL, PACKED, Packer, Unpacker
+from slidewise.engines.spark.workers import DEFAULT_BYTES
+from slidewise.errors import InputError, InputTypeError, UnsupportedError
+from slidewise.planner.request import Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_CLOCK = "__slidewise_clock"
+"""The column that Spark's watermark is computed from, where it is not the time column itself."""
+_KEY = "__slidewise_key_"
+_DELAY = "spark.watermarkDelayMs"
+"""Spark notes a watermark in the column's metadata under this name."""
+_NEEDED = {
+    "spark.sql.streaming.stateStore.providerClass": "RocksDB",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def rolling_stream(
+    df: DataFrame,
+    asked: Request,
+    *,
+    watermark=None,
+    id=None,
+    results: str = "eager",
+    late: str | None = None,
+    keep=None,
+    max_ahead=None,
+    ttl=None,
+    history: DataFrame | None = None,
+    complete: bool = False,
+    stored=None,
+    buckets: int | None = None,
+    control: str | os.PathLike[str] | None = None,
+    cache_bytes: int = DEFAULT_BYTES,
+    limits: Limits = Limits(),
+) -> DataFrame:
+    """Aggregates over the window of each event of a stream.
+
+    buckets: how many groups of keys the state is kept in (default: four for each shuffle partition); frozen in the
+    checkpoint. control: a directory for words to the running query, see `flush`. stored: columns kept with each event
+    beside the needed ones (default: all), others are null when a result comes again. cache_bytes: how much of live engines
+    a Python worker may keep. The rest is as in the contract of `sw.rolling`.
+    """
+    from slidewise.live.keyed import Keyed
+    from slidewise.live.spec import stream_spec
+
+    spark = df.sparkSession
+    _check_session(spark)
+    asked.check_columns(df.columns)
+    own = df.schema[asked.time].metadata.get(_DELAY)
+    if own is not None:
+        if watermark is not None or max_ahead is not None:
+            raise InputError(
+                f"the column {asked.time!r} has a watermark already; leave out watermark= and max_ahead=, or "
+                f"withWatermark"
+            )
+        watermark = f"{own}ms"
+    if watermark is None:
+        raise InputError('a stream needs watermark=, how long out-of-order events are waited for, such as "10m"')
+    inner, keys = _with_keys(df, asked)
+    spec = stream_spec(
+        replace(asked, by=tuple(keys)),
+        arrow_schema(inner.schema),
+        id=id,
+        results=results,
+        late=late,
+        keep=keep,
+        watermark=watermark,
+        max_ahead=max_ahead,
+        ttl=ttl,
+        complete=complete,
+        stored=stored,
+    )
+    if own is None:
+        inner = _watermarked(inner, asked.time, spec)
+    count = default_buckets(int(spark.conf.get("spark.sql.shuffle.partitions"))) if buckets is None else buckets
+    road = Road(spec, Keyed, count, limits, cache_bytes)
+    packed = road.packed(inner)
+    if control is not None:
+        packed = packed.unionAll(_control(spark, control, count))
+    initial = None if history is None else road.packed(_with_keys(history.select(*map(_column, df.columns)), asked)[0])
+    return road.opened(packed, initial, names={hidden: name for hidden, name in keys.items() if hidden != name}, df=df)
+
+
+class Road:
+    """The operators between events and results, for one specification."""
+
+    def __init__(self, spec: Any, engine: Any, buckets: int, limits: Limits, cache_bytes: int):
+        self.spec, self.engine, self.buckets = spec, engine, buckets
+        self.limits, self.cache_bytes = limits, cache_bytes
+
+    def packed(self, df: DataFrame) -> DataFrame:
+        """Events as blobs, labelled by bucket."""
+        columns = [_column(name) for name in self.spec.schema.names]
+        label = label_column(df, self.spec.by, self.buckets).alias(LABEL)
+        return df.select(label, *columns).mapInArrow(Packer(self.spec.schema), PACKED)
+
+    def opened(self, packed: DataFrame, initial: DataFrame | None, names: Mapping[str, str], df: DataFrame) -> DataFrame:
+        """Results from blobs; `names` are hidden key columns and what they stand for, `df` knows Spark's types."""
+        from pyspark import cloudpickle
+        from pyspark.sql import functions as F
+
+        from slidewise.engines.spark.processor import BucketProcessor, Plan
+
+        schema = spark_schema(self.spec.output_schema, df, names)
+        direct = all(_is_plain(field.dataType) for field in schema)
+        plan = Plan(
+            token=uuid.uuid4().hex,
+            spec=cloudpickle.dumps(self.spec),
+            engine=self.engine,
+            buckets=self.buckets,
+            direct=direct,
+            limits=self.limits,
+            cache_bytes=self.cache_bytes,
+        )
+        carried = ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in schema) if direct else f"{BLOB} binary"
+        found = packed.groupBy(LABEL).transformWithStateInPandas(
+            BucketProcessor(plan),
+            f"{carried}, {METRICS} string",
+            "append",
+            "ProcessingTime",
+            initialState=None if initial is None else initial.groupBy(LABEL),
+        )
+        found = found.observe(f"{OBSERVED}_{plan.token[:8]}", F.collect_list(METRICS).alias(METRICS))
+        if direct:
+            found = found.where(~F.coalesce(F.startswith(F.col(METRICS), F.lit("-")), F.lit(False)))
+        else:
+            found = found.select(BLOB).mapInArrow(Unpacker(self.spec.output_schema), schema)
+        shown = [n for n in self.spec.output_schema.names if self.spec.emit != "event" or n not in names]
+        return found.select(*[_column(n).alias(names.get(n, n)) for n in shown])
+
+
+# ---- what goes in -------------------------------------------------------------------------------------------------------
+
+
+def _with_keys(df: DataFrame, asked: Request) -> tuple[DataFrame, dict[str, str]]:
+    """The data with a hidden column for each key that Arrow would compare otherwise than Spark, and the keys by name."""
+    keys: dict[str, str] = {}
+    for name in asked.by:
+        normal = normal_key(df, name)
+        hidden = name if normal is None else _KEY + name
+        keys[hidden] = name
+        if normal is not None:
+            df = df.withColumn(hidden, normal)
+    return df, keys
+
+
+def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
+    """The data under Spark's watermark. An event dated too far ahead must not push it, nor one without a time."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import IntegerType, LongType, ShortType, TimestampNTZType, TimestampType
+
+    kind = df.schema[time].dataType
+    column = _column(time)
+    if isinstance(kind, (LongType, IntegerType, ShortType)):
+        # Spark's watermark knows timestamps only, in milliseconds: one unit of the column is one of them.
+        moment, delay = F.timestamp_millis(column.cast("long")), f"{spec.delay} milliseconds"
+    elif isinstance(kind, (TimestampType, TimestampNTZType)):
+        moment, delay = column, f"{spec.delay * spec.clock.tick_ns // 1000} microseconds"
+    else:
+        raise UnsupportedError(
+            f"the time column {time!r} is {kind.simpleString()}; a stream's time is a timestamp or a whole number. Cast it"
+        )
+    if spec.max_ahead is not None and not isinstance(kind, (TimestampType, TimestampNTZType)):
+        raise UnsupportedError(f"max_ahead compares with the clock on the wall, and {time!r} holds plain numbers")
+    if spec.max_ahead is not None:
+        limit = F.current_timestamp() + F.expr(f"interval {spec.max_ahead * spec.clock.tick_ns // 1000} microseconds")
+        moment = F.when(moment <= limit, moment)
+    if moment is column:
+        return df.withWatermark(time, delay)
+    long_ago = F.timestamp_millis(F.lit(-(10**14)))
+    return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)
+
+
+def _control(spark: SparkSession, directory: str | os.PathLike[str], buckets: int) -> DataFrame:
+    """A packed row for each bucket and each word that `flush` writes into the directory."""
+    from pyspark.sql import functions as F
+
+    path = os.fspath(directory)
+    if "://" not in path:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    words = spark.readStream.schema("word string").text(path)
+    every = F.explode(F.array(*map(F.lit, labels(buckets))))
+    return words.select(every.alias(LABEL), F.lit(FLUSH).alias(KIND), F.lit(None).cast("binary").alias(BLOB))
+
+
+def _check_session(spark: SparkSession) -> None:
+    for name, wanted in _NEEDED.items():
+        if wanted not in str(spark.conf.get(name, "")):
+            from slidewise.engines.spark.session import STREAMING
+
+            raise InputError(
+                f"streams need the setting {name}={STREAMING[name]}; set all of slidewise.engines.spark.session.STREAMING "
+                f"with spark.conf.set before the query is made"
+            )
+
+
+# ---- types --------------------------------------------------------------------------------------------------------------
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Spark's schema as Arrow's, timestamps in UTC whatever the session's zone."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    try:
+        found = to_arrow_schema(schema, timezone="UTC")
+    except PySparkException as error:
+        raise InputTypeError(f"a column cannot leave Spark: {error}; drop it or cast it") from error
+    return pa.schema([pa.field(field.name, field.type) for field in found])
+
+
+def spark_schema(schema: pa.Schema, df: DataFrame, names: Mapping[str, str]) -> StructType:
+    """Arrow's schema as Spark's; columns of the data keep the types they have there."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructField, StructType
+
+    known = {field.name: field.dataType for field in df.schema}
+    return StructType([
+        StructField(field.name, known.get(names.get(field.name, field.name)) or from_arrow_type(field.type), True)
+        for field in schema
+    ])
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether pandas carries the type as an Arrow column, untouched."""
+    from pyspark.sql import types as T
+
+    plain = (T.BooleanType, T.NumericType, T.StringType, T.BinaryType, T.DateType, T.TimestampType, T.TimestampNTZType)
+    return isinstance(kind, plain)
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.col(quoted(name))

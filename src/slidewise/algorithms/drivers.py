@@ -1,8 +1,9 @@
 """Compiled loops that drive an in-order algorithm over whole arrays, and the single steps behind a live window.
 
 One source for every algorithm: the algorithm comes as a tag (protocol.py) and its kernels are inlined into these loops.
-Arguments that all of them share: H, W, V and m as in protocol.py; X, the input columns; MASK, a byte for each row that says whether
-it counts (an empty array: all do); OUT and OK, the results and whether they are defined.
+Arguments that all of them share: H, W, V and m as in protocol.py; X, the input columns; MASK, a byte for each row that
+says whether it counts (an empty array: all do); OUT and OK, the results and whether they are defined; scratch, the
+first slot behind the algorithm's own.
 """
 
 from slidewise.algebra.cache import entry, inlined
@@ -11,12 +12,15 @@ from slidewise.algorithms.protocol import (
     bulk_evict_,
     entry_,
     evict_,
+    evict_at_,
     fresh_,
+    full_,
     insert_,
     load_,
     move_,
     query_,
     query_range_,
+    query_youngest_,
     save_,
     size_,
 )
@@ -24,12 +28,15 @@ from slidewise.algorithms.protocol import (
 
 @inlined
 def answer(alg, op, W, V, m, st, scratch, OUT, OK, i):
+    """Query, and write the lowered result into place i."""
     if size_(alg, st) > 0:
-        emit(op, OUT, OK, i, query_(alg, op, W, V, m, st, get(op, V, scratch + 1)))
+        st, total = query_(alg, op, W, V, m, st, get(op, V, scratch + 1))
+        emit(op, OUT, OK, i, total)
     elif null_when_empty(op):
         OK[i] = 0
     else:
         emit(op, OUT, OK, i, reset(op, get(op, V, scratch + 1)))
+    return st
 
 
 @entry
@@ -48,7 +55,7 @@ def run_rows(alg, op, H, W, V_, m, scratch, X, window, OUT, OK, lo, hi):
         if size_(alg, st) == window:
             st = evict_(alg, op, W, V, m, st)
         st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, i)))
-        answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
     save_(alg, op, H, W, V, m, st)
 
 
@@ -73,16 +80,16 @@ def run_frames(alg, op, H, W, V_, m, scratch, X, MASK, starts, ends, OUT, OK, lo
             if not masked or MASK[last]:
                 st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
             last += 1
-        answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
     save_(alg, op, H, W, V, m, st)
 
 
 @entry
 def step_insert(alg, op, H, W, V_, m, scratch, x):
-    """Insert one event; False if there is no room."""
+    """Insert one event; False if there is no room: the caller doubles the arrays (step_move) and comes again."""
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
-    if size_(alg, st) > m:
+    if full_(alg, st, m):
         return False
     save_(alg, op, H, W, V, m, insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), x)))
     return True
@@ -121,15 +128,35 @@ def step_query(alg, op, H, W, V_, m, scratch, OUT, OK):
     """The lowered aggregate of the window, into place 0."""
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
-    answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
+    st = answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
     save_(alg, op, H, W, V, m, st)
 
 
 @entry
-def step_query_range(alg, op, H, W, V_, m, scratch, i, j, OUT, OK):
+def step_evict_at(alg, op, H, W, V_, m, j):
+    """Evict the j-th oldest, for algorithms that offer it."""
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
-    emit(op, OUT, OK, 0, query_range_(alg, op, W, V, m, st, i, j, get(op, V, scratch + 1)))
+    save_(alg, op, H, W, V, m, evict_at_(alg, op, W, V, m, st, j))
+
+
+@entry
+def step_query_range(alg, op, H, W, V_, m, scratch, i, j, OUT, OK):
+    """The lowered aggregate of the i-th up to the j-th oldest."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    st, total = query_range_(alg, op, W, V, m, st, i, j, get(op, V, scratch + 1))
+    emit(op, OUT, OK, 0, total)
+    save_(alg, op, H, W, V, m, st)
+
+
+@entry
+def step_query_youngest(alg, op, H, W, V_, m, scratch, r, OUT, OK):
+    """The lowered aggregate of the r youngest."""
+    V = open_state(op, V_)
+    st = load_(alg, op, H, W, V, m)
+    st, total = query_youngest_(alg, op, W, V, m, st, r, get(op, V, scratch + 1))
+    emit(op, OUT, OK, 0, total)
     save_(alg, op, H, W, V, m, st)
 
 
@@ -143,4 +170,5 @@ def step_entry(alg, op, H, W, V_, m, scratch, j, OUT, OK):
 
 @entry
 def step_move(alg, op, H, W, V_, m, W2, V2_, m2):
+    """Copy what lives into other arrays of another capacity, zeroed and blank; H is brought along."""
     move_(alg, op, H, W, open_state(op, V_), m, W2, open_state(op, V2_), m2)

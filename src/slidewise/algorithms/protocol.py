@@ -13,13 +13,20 @@ return (this is worth a factor of five: LLVM keeps it in registers).
     load(op, H, W, V, m) -> st              st from H and the extras;   save(op, H, W, V, m, st) is its opposite
     insert(op, W, V, m, st, s) -> st        the driver sees to it that there is room
     evict(op, W, V, m, st) -> st            the driver sees to it that there is something
-    query(op, W, V, m, st, out) -> state    out: a scratch state
+    query(op, W, V, m, st, out) -> st, state    of everything; out: a scratch state; st, because a query may cache
     size(st) -> int
-    move(op, H, W, V, m, W2, V2, m2)        copy into larger (or smaller) arrays; H keeps its meaning
-    check(op, H, W, V, m)                   assert every invariant; interpreted only
+    move(op, H, W, V, m, W2, V2, m2)        copy what lives, and only that, into arrays of another size: zeroed, blank
+    check(op, H, W, V, m)                   assert every invariant, on plain Python lists: what passes is safe to run
 
-and where it can: bulk_evict(op, W, V, m, st, count) -> st; entry(op, W, V, m, st, j, out) -> state of the j-th
-oldest event; query_range(op, W, V, m, st, i, j, out) -> state of the i-th up to the j-th oldest, both included.
+and where it can (INFO.offers says so):
+
+    bulk_evict(op, W, V, m, st, count) -> st                the `count` oldest at once
+    evict_at(op, W, V, m, st, j) -> st                      the j-th oldest, wherever it is
+    entry(op, W, V, m, st, j, out) -> state                 of the j-th oldest event ("items")
+    query_range(op, W, V, m, st, i, j, out) -> st, state    of the i-th up to the j-th oldest, both included
+    query_youngest(op, W, V, m, st, r, out) -> st, state    of the r youngest
+    full(st, m) -> bool                                     no room for one more; unless given: size(st) > m
+    refuse(op, insist) -> str | None                        why it cannot serve a typed operator; plain Python
 
 A tree (order "any") has another protocol: see algorithms/fiba.py.
 
@@ -27,12 +34,15 @@ A tree (order "any") has another protocol: see algorithms/fiba.py.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 from numba import types
 from numba.extending import NativeValue, models, overload, register_model, typeof_impl, unbox
 
 from slidewise.algebra.fingerprint import fingerprint
-from slidewise.algebra.kernel import twin
+from slidewise.algebra.kernel import leaf_values, twin
+from slidewise.errors import InputError
 
 SCRATCH = 2
 """State slots behind an algorithm's own that belong to the driver: one to lift into, one to query into."""
@@ -61,8 +71,9 @@ class Info:
 class Algorithm:
     """An algorithm as drivers see it: compiled through its tag, interpreted through its twin."""
 
-    module: object
+    module: Any
     info: Info = field(init=False)
+    _twins: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self):
         object.__setattr__(self, "info", self.module.INFO)
@@ -79,8 +90,64 @@ class Algorithm:
     def interpreted(self):
         return twin(self.module)
 
+    def lacks(self, name: str) -> bool:
+        return not hasattr(self.module, name)
+
+    def twin(self, name: str, parameters: str, otherwise: str):
+        """The interpreted meaning of a word of the protocol."""
+        if name not in self._twins:
+            space = vars(self.interpreted)
+            use_other = self.lacks(name) and otherwise
+            self._twins[name] = eval(f"lambda {parameters}: {otherwise}", space) if use_other else space[name]
+        return self._twins[name]
+
     def __repr__(self) -> str:
         return f"<algorithm {self.name}>"
+
+
+def has_float_states(op) -> bool:
+    """Whether a typed operator's states hold floating-point numbers: what an inverse is never exact on."""
+    if op.state is not None:
+        return any(leaf.dtype.kind == "f" for leaf in op.state.leaves)
+    samples = [op.identity]
+    try:
+        samples.append(op.operator.lift(*(1 if d is object else d.type(1) for d in op.inputs)))
+    except Exception:  # it takes other objects than numbers: its identity must tell
+        pass
+    return any(_has_float(sample) for sample in samples)
+
+
+def _has_float(state) -> bool:
+    if isinstance(state, (tuple, list)):
+        return any(_has_float(part) for part in state)
+    if isinstance(state, dict):
+        return any(_has_float(part) for part in state.values())
+    return isinstance(state, (float, np.floating)) or (isinstance(state, np.ndarray) and state.dtype.kind == "f")
+
+
+def arrays(alg: Algorithm, op, capacity: int, more: int = 0):
+    """H, W, V, m and scratch for an empty window of that capacity (a power of two): what `drivers.start` begins with.
+
+    Every slot holds the identity. `more` words and slots follow the algorithm's own (see slick_deque.run_ranges)."""
+    if capacity < 1 or capacity & (capacity - 1):
+        raise InputError(f"a capacity is a power of two, not {capacity}")
+    module = alg.module
+    scratch = module.RINGS * capacity + module.EXTRAS
+    words, slots = module.WORDS * capacity + more, scratch + SCRATCH + more
+    if not op.compiled:
+        return [0] * module.HEADER, [0] * words, [op.identity] * slots, capacity - 1, scratch
+    V = op.state.alloc(slots)
+    if op.kind == "wide":
+        V[0].reshape(slots, op.state.width)[:] = op.identity
+    else:
+        for array, value in zip(V, leaf_values(op.identity), strict=True):
+            array[:] = value
+    return np.zeros(module.HEADER, np.int64), np.zeros(words, np.int64), V, capacity - 1, scratch
+
+
+def capacity_for(count: int) -> int:
+    """The smallest capacity that holds so many."""
+    return 1 << max(0, int(count) - 1).bit_length()
 
 
 ALGORITHMS: dict[str, Algorithm] = {}
@@ -111,18 +178,24 @@ def _unbox_algorithm(kind, value, context):
     return NativeValue(context.context.get_dummy_value())
 
 
-def _word(name: str, parameters: str):
-    """A word of the protocol: interpreted it calls the twin, compiled it is resolved by the tag."""
+def _word(name: str, parameters: str, otherwise: str = ""):
+    """A word of the protocol: interpreted it calls the twin, compiled it is resolved by the tag.
+
+    `otherwise` is what it means, in terms of the module's other functions, where a module does not define it."""
+
     space: dict = {}
-    exec(f"def {name}_(alg, {parameters}):\n    return alg.interpreted.{name}({parameters})", space)
+    call = f"alg.twin({name!r}, {parameters!r}, {otherwise!r})({parameters})"
+    exec(f"def {name}_(alg, {parameters}):\n    return {call}", space)
     word = space[f"{name}_"]
     word.__doc__ = f"`{name}` of the algorithm's module."
 
     def resolve(alg, *arguments):
         if not isinstance(alg, AlgorithmType):
             return None
-        inner = {"f": getattr(ALGORITHMS[alg.algorithm_key].module, name)}
-        exec(f"def impl(alg, {parameters}):\n    return f({parameters})", inner)
+        algorithm = ALGORITHMS[alg.algorithm_key]
+        inner = {key: value for key, value in vars(algorithm.module).items() if hasattr(value, "py_func")}
+        meaning = otherwise if algorithm.lacks(name) and otherwise else f"{name}({parameters})"
+        exec(f"def impl(alg, {parameters}):\n    return {meaning}", inner)
         return inner["impl"]
 
     outer = {"resolve": resolve}
@@ -142,3 +215,6 @@ move_ = _word("move", "op, H, W, V, m, W2, V2, m2")
 bulk_evict_ = _word("bulk_evict", "op, W, V, m, st, count")
 entry_ = _word("entry", "op, W, V, m, st, j, out")
 query_range_ = _word("query_range", "op, W, V, m, st, i, j, out")
+query_youngest_ = _word("query_youngest", "op, W, V, m, st, r, out")
+evict_at_ = _word("evict_at", "op, W, V, m, st, j")
+full_ = _word("full", "st, m", otherwise="size(st) > m")

@@ -1,6 +1,6 @@
 """Recalc: combine the whole window again for every query. The oracle that every other algorithm must equal.
 
-No paper: the naive way (reactive-aggregator-2015 calls it "recalculate from scratch").
+No paper: the naive way (reactive-aggregator-2015 calls it "recalculate from scratch"; daba-2015 Figure 20).
 
     F                            E
     | v  v  v  v  v  v  v  v  v  |      query: v[F] (x) ... (x) v[E-1], n - 1 combines, from the oldest on
@@ -8,11 +8,12 @@ No paper: the naive way (reactive-aggregator-2015 calls it "recalculate from scr
 
 from slidewise.algebra.cache import inlined, kernel
 from slidewise.algebra.kernel import assign, combine, get, put, reset
+from slidewise.algorithms.checking import ordered
 from slidewise.algorithms.protocol import Info
 
 INFO = Info(
     name="recalc",
-    paper="naive; reactive-aggregator-2015 section 6",
+    paper="naive; daba-2015 Figure 20",
     summary="combine the whole window again for every query",
     order="in",
     bounds={"insert": "0", "evict": "0", "query": "n - 1"},
@@ -63,7 +64,7 @@ def bulk_evict(op, W, V, m, st, count):
 @inlined
 def query(op, W, V, m, st, out):
     if st[0] == st[1]:
-        return reset(op, out)
+        return st, reset(op, out)
     return query_range(op, W, V, m, st, 0, st[1] - st[0] - 1, out)
 
 
@@ -72,7 +73,7 @@ def query_range(op, W, V, m, st, i, j, out):
     total = assign(op, out, get(op, V, (st[0] + i) & m))
     for position in range(st[0] + i + 1, st[0] + j + 1):
         total = combine(op, total, total, get(op, V, position & m))
-    return total
+    return st, total
 
 
 @inlined
@@ -87,5 +88,5 @@ def move(op, H, W, V, m, W2, V2, m2):
 
 
 def check(op, H, W, V, m):
-    assert H[0] <= H[1], "the window does not end before it begins"
+    ordered(H[0], H[1])
     assert H[1] - H[0] <= m + 1, "no more entries than slots"

@@ -1,7 +1,7 @@
 """Two-Stacks Lite: amortised O(1) in one array of n partials and one more.
 
-Tangwongsan, Hirzel, Schneider: daba-2015 section 4 (Two-Stacks), named "Lite" in bulk-fiba-2023 section 7. Instead of two
-stacks of (value, aggregate), one queue whose front part holds suffix aggregates in place of values:
+Tangwongsan, Hirzel, Schneider: daba-2015 section 4 (Two-Stacks), named "Lite" in bulk-fiba-2023 section 7. Instead of
+two stacks of (value, aggregate), one queue whose front part holds suffix aggregates in place of values:
 
       F                 B              E
       | s  s  s  s  s   | v  v  v  v   |        s[i] = v[i] (x) ... (x) v[B-1]
@@ -9,13 +9,14 @@ stacks of (value, aggregate), one queue whose front part holds suffix aggregates
 
     query   s[F] (x) back                          1 combine
     insert  append v, back = back (x) v            1 combine
-    evict   drop s[F]; if the front is empty, first turn the back into the front: size - 1 combines, amortised 1
+    evict   drop s[F]; if the front is empty, first turn the back into the front: n - 1 combines, amortised 1
 
 Positions only grow; a slot is `position & m`.
 """
 
 from slidewise.algebra.cache import inlined, kernel
 from slidewise.algebra.kernel import combine, get, put, reset
+from slidewise.algorithms.checking import alike, fold, ordered
 from slidewise.algorithms.protocol import Info
 
 INFO = Info(
@@ -23,7 +24,7 @@ INFO = Info(
     paper="daba-2015 section 4; bulk-fiba-2023 section 7",
     summary="one queue; its front part holds suffix aggregates in place of values",
     order="in",
-    bounds={"insert": "1", "evict": "amortised 1, worst n", "query": "1"},
+    bounds={"insert": "1", "evict": "amortised 1, worst n - 1", "query": "1"},
     stores="n + 1",
 )
 
@@ -79,8 +80,8 @@ def evict(op, W, V, m, st):
 def query(op, W, V, m, st, out):
     F, B, E, back = st
     if F == B:
-        return back
-    return combine(op, out, get(op, V, F & m), back)
+        return st, back
+    return st, combine(op, out, get(op, V, F & m), back)
 
 
 @kernel
@@ -91,6 +92,11 @@ def move(op, H, W, V, m, W2, V2, m2):
 
 
 def check(op, H, W, V, m):
-    F, B, E = H[0], H[1], H[2]
-    assert F <= B <= E, "the front ends before the back begins"
+    F, B, E = H
+    ordered(F, B, E)
     assert E - F <= m + 1, "no more entries than slots"
+    assert alike(op, V[m + 1], fold(op, (V[p & m] for p in range(B, E)))), "back is the aggregate of the back part"
+    if op.operator.selective:  # s[i] holds v[i] or s[i + 1]; the values themselves are gone
+        for p in range(F, B - 1):
+            whole, rest = V[p & m], V[(p + 1) & m]
+            assert alike(op, op.combine_(whole, rest), whole), f"s[{p}] covers s[{p + 1}]"

@@ -46,7 +46,7 @@ _WHERE = {
     "slidewise.algorithms": ("algorithms",),
     "slidewise.live.window": ("Window",),
     "slidewise.windows.spec": ("time", "rows", "tumbling", "session", "delta", "punctuation", "lifetime"),
-    "slidewise.engines.dispatch": ("rolling",),
+    "slidewise.engines.dispatch": ("rolling", "as_of"),
 }
 
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -4,12 +4,16 @@ The engine is found by the kind of the data, without importing packages the call
 """
 
 import sys
+from typing import Any
 
 import pyarrow as pa
 
-from slidewise.errors import InputTypeError
-from slidewise.planner.plan import make_plan
-from slidewise.planner.request import request
+from slidewise.errors import InputError, InputTypeError
+from slidewise.planner.plan import Plan, make_plan
+from slidewise.planner.request import Request, request
+
+STREAMING = ("watermark", "id", "results", "late", "keep", "max_ahead", "history", "buckets", "ttl")
+"""Arguments that only mean something on a stream; the Spark engine reads them."""
 
 
 def kind_of(data) -> str:
@@ -23,18 +27,119 @@ def kind_of(data) -> str:
         return "polars"
     if polars is not None and isinstance(data, polars.LazyFrame):
         raise InputTypeError("this is a lazy Polars frame; collect() it first")
-    if "pyspark" in sys.modules and type(data).__module__.startswith("pyspark.") and type(data).__name__ == "DataFrame":
+    if "pyspark" in sys.modules and type(data).__name__ == "DataFrame" and type(data).__module__.startswith("pyspark."):
         return "spark"
-    raise InputTypeError(f"data must be a pandas, Polars or PySpark DataFrame or a pyarrow.Table, not {type(data).__name__}")
+    raise InputTypeError(
+        f"data must be a pandas, Polars or PySpark DataFrame or a pyarrow.Table, not {type(data).__module__}.{type(data).__name__}"
+    )
 
 
-def rolling(data, *, time, by=None, windows, aggs, closed="right", ties="peers", order=None, emit="event",
-            algorithm="auto", exclude_current=False, origin=None, prefer="throughput"):
-    """Aggregates over the window of each row."""
+def rolling(
+    data,
+    *,
+    time: str,
+    windows,
+    aggs: dict,
+    by=None,
+    closed: str = "right",
+    ties: str = "peers",
+    order=None,
+    emit: str = "event",
+    algorithm: str = "auto",
+    exclude_current: bool = False,
+    origin=None,
+    prefer: str = "throughput",
+    **streaming: Any,
+):
+    """Aggregates over the window of each row (or key, or boundary); the same kind of frame comes back.
+
+    data: pandas.DataFrame, polars.DataFrame, pyarrow.Table or PySpark DataFrame, in any order.
+    time, by: the time column, and none, one or several key columns.
+    windows: "1h", sw.time("1h", slide="5m"), sw.rows(100), sw.tumbling("1d"), sw.session("30m") ...: one, a list, or a dict.
+    aggs: names and bound operators: {"total": sw.sum("amount")}. Result columns are named `total_1h`.
+    closed: right (t - range, t], left, both, neither. ties: "peers" see each other, or "arrival".
+    emit: "event", a row for each row; "slide", for each key and boundary; "latest", for each key.
+    prefer: throughput, latency or memory, for the choice of algorithms. Streams take more: see the docs.
+    """
     asked = request(time=time, by=by, windows=windows, aggs=aggs, closed=closed, ties=ties, order=order, emit=emit,
                     algorithm=algorithm, exclude_current=exclude_current, origin=origin, prefer=prefer)
-    if kind_of(data) == "arrow":
-        from slidewise.engines.local.run import run
+    kind = kind_of(data)
+    if kind == "spark":
+        from slidewise.engines.spark import front
 
-        return run(make_plan(asked, data.schema), data)
-    raise InputTypeError("only pyarrow.Table yet")
+        return front.rolling(data, asked, **streaming)
+    _no_streaming(streaming)
+    from slidewise.engines.local.run import run
+
+    frame, plan, table = _local(kind, data, asked)
+    result = run(plan, table)
+    return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
+
+
+def as_of(
+    queries,
+    data,
+    *,
+    time: str,
+    windows,
+    aggs: dict,
+    by=None,
+    closed: str = "left",
+    order=None,
+    algorithm: str = "auto",
+    origin=None,
+    prefer: str = "throughput",
+    query_time: str | None = None,
+    query_by=None,
+    **streaming: Any,
+):
+    """The queries with aggregates over windows of `data` that end at each query's key and time.
+
+    Strictly before by default (closed="left"): nothing of a label's own moment leaks into its features. query_time and query_by
+    name the queries' columns where they differ from the data's.
+    """
+    asked = request(time=time, by=by, windows=windows, aggs=aggs, closed=closed, order=order, algorithm=algorithm, origin=origin,
+                    prefer=prefer, as_of=True)
+    kind = kind_of(data)
+    if kind_of(queries) != kind:
+        raise InputTypeError(f"queries and data must be frames of one kind, not {kind_of(queries)} and {kind}")
+    query_time = query_time or asked.time
+    query_by = asked.by if query_by is None else ((query_by,) if isinstance(query_by, str) else tuple(query_by))
+    if len(query_by) != len(asked.by):
+        raise InputError(f"by= names {len(asked.by)} key column(s), query_by= {len(query_by)}")
+    if kind == "spark":
+        from slidewise.engines.spark import front
+
+        return front.as_of(queries, data, asked, query_time=query_time, query_by=query_by, **streaming)
+    _no_streaming(streaming)
+    from slidewise.engines.local.frames import KINDS
+    from slidewise.engines.local.run import run_as_of
+
+    asking = KINDS[kind](queries)
+    for name in (query_time, *query_by):
+        if name not in asking.columns:
+            raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, asking.columns))}")
+    frame, plan, table = _local(kind, data, asked, kept=asking.columns)
+    result = run_as_of(plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time=query_time, query_by=query_by)
+    return asking.joined(asked.outputs, result, asked, frame)
+
+
+def plan_of(kind: str, data, asked: Request) -> Plan:
+    """The plan for data of a kind on this machine."""
+    return _local(kind, data, asked)[1]
+
+
+def _local(kind: str, data, asked: Request, kept=None):
+    from slidewise.engines.local.frames import KINDS
+
+    frame = KINDS[kind](data)
+    asked.check_columns(frame.columns, kept=kept)
+    table = frame.table(asked.needed)
+    return frame, make_plan(asked, table.schema), table
+
+
+def _no_streaming(given: dict) -> None:
+    for name in given:
+        if name in STREAMING:
+            raise InputError(f"{name}= is for streams (a streaming PySpark DataFrame); this frame is all there")
+        raise InputTypeError(f"no argument {name}=")

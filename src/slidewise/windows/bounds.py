@@ -47,65 +47,79 @@ def _at_once(part, count: int) -> None:
     part(0, count)
 
 
-def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", values=None, valid=None, run=_at_once):
+def end_rule(window: Ticks, ties: str = "peers") -> tuple:
+    """What the ends of a window's frames depend on: windows with equal rules have the same ends."""
+    if window.kind == "rows":
+        return ("rows", window.slide, window.offset)
+    moved = window.kind == "time" and (window.slide or window.offset)
+    if window.by_position or (ties == "arrival" and not moved):
+        return ("row",)
+    return ("moment", window.slide, window.origin, window.offset) if moved else ("moment", 0, 0, 0)
+
+
+def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", column=None, ends=None, run=_at_once):
     """(starts, ends): the frame of each row's window, among the same rows.
 
-    values, valid: the sorted column a delta or punctuation window goes by, and a byte for each row that says whether it is
-    not null (None: none is). run(part, n): how to run part(lo, hi) over n rows, for engines with threads.
+    column: (values, valid) of the column a delta or punctuation window goes by, sorted; valid is a byte for each row that says
+    whether it is not null, or None. ends: those of a window with the same end_rule, to be used again. run(part, n): how to run
+    part(lo, hi) over n rows, for engines with threads.
     """
     left, right = sides(closed)
-    n = len(times)
-    starts, ends = np.empty(n, index_dtype(n)), np.empty(n, index_dtype(n))
-    if window.kind == "rows":
-        run(lambda lo, hi: row_frames(offsets, window.range, window.slide, window.offset, left, right, starts, ends, lo, hi), n)
-        return starts, ends
     if ties not in TIES:
         raise InputError(f"ties must be one of {', '.join(map(repr, TIES))}, not {ties!r}")
-    at_row = window.kind != "time" or not (window.slide or window.offset)
-    if window.by_position or (ties == "arrival" and at_row):
+    n = len(times)
+    rule = end_rule(window, ties)
+    starts = np.empty(n, index_dtype(n))
+    found = ends is not None
+    ends = ends if found else np.empty(n, index_dtype(n))
+    if rule[0] == "rows":
+        numbers = (window.range, window.slide, window.offset)
+        run(lambda lo, hi: row_frames(offsets, *numbers, left, right, starts, ends, lo, hi), n)
+        return starts, ends
+    if not found and rule[0] == "row":
         run(lambda lo, hi: own_ends(right, ends, lo, hi), n)
-    else:
-        _ends(window, times, offsets, times, offsets, right, ends, run)
-    _starts(window, times, offsets, times, offsets, left, ends, starts, values, valid, run)
+    elif not found:
+        _ends(rule, times, offsets, times, offsets, right, ends, run)
+    _starts(window, times, offsets, times, offsets, left, ends, starts, column, run)
     return starts, ends
 
 
-def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, closed="left", values=None, valid=None,
+def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, closed="left", column=None, ends=None,
                  run=_at_once):
     """(starts, ends): for each query the frame of its window among the sorted rows of the same key.
 
-    Queries are sorted by (key, time), and key k's are moment_offsets[k] .. moment_offsets[k + 1].
+    Queries are sorted by (key, time), and key k's are moment_offsets[k] .. moment_offsets[k + 1]. The rest as in `frames`.
     """
     left, right = sides(closed)
     n = len(moments)
+    rule = end_rule(window)
     kind = index_dtype(len(times))
-    starts, ends = np.empty(n, kind), np.empty(n, kind)
-    if window.kind == "rows":
-        _ends(window, moments, moment_offsets, times, offsets, right, ends, run)
-        run(lambda lo, hi: last_rows(moment_offsets, offsets, window.range, window.slide, window.offset, starts, ends, lo, hi),
-            n)
-        return starts, ends
-    _ends(window, moments, moment_offsets, times, offsets, right, ends, run)
-    _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, values, valid, run)
+    starts = np.empty(n, kind)
+    found = ends is not None
+    ends = ends if found else np.empty(n, kind)
+    if not found:
+        _ends(rule if rule[0] == "moment" else ("moment", 0, 0, 0), moments, moment_offsets, times, offsets, right, ends, run)
+    if rule[0] == "rows":
+        numbers = (window.range, window.slide, window.offset)
+        run(lambda lo, hi: last_rows(moment_offsets, offsets, *numbers, found, starts, ends, lo, hi), n)
+    else:
+        _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run)
     return starts, ends
 
 
-def _ends(window, moments, moment_offsets, times, offsets, right, ends, run) -> None:
-    by_time = window.kind == "time"
-    slide, origin, back = (window.slide, window.origin, window.offset) if by_time else (0, 0, 0)
-    kind = times.dtype.type
-    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, kind(slide), kind(origin), kind(back), False, right,
-                                 ends, lo, hi), len(moments))
+def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> None:
+    slide, origin, back = map(times.dtype.type, rule[1:])
+    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, slide, origin, back, False, right, ends, lo, hi),
+        len(moments))
 
 
-def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, values, valid, run) -> None:
+def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run) -> None:
     kind, number = window.kind, times.dtype.type
     n = len(moments)
     if kind in ("time", "tumbling"):
         back = _reach(window, number) if kind == "time" else number(0)
-        slide, origin, strict = number(window.slide), number(window.origin), kind == "tumbling" and not left
-        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, slide, origin, back, strict, not left, starts,
-                                     lo, hi), n)
+        rule = (number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
+        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, starts, lo, hi), n)
         run(lambda lo, hi: not_past(starts, ends, lo, hi), n)
         return
     begun = np.empty(len(times), starts.dtype)
@@ -114,15 +128,17 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
         gap = number(window.range)
         session_starts(times, offsets, gap, begun)
     elif kind == "delta":
-        delta_starts(values, _NONE.view(np.uint8) if valid is None else valid, offsets, values.dtype.type(window.range), begun)
+        values, valid = column
+        width = values.dtype.type(window.range)
+        delta_starts(values, _NONE.view(np.uint8) if valid is None else valid, offsets, width, begun)
     elif kind == "punctuation":
-        mark_starts(values, offsets, left, begun)
+        mark_starts(column[0], offsets, left, begun)
     elif kind == "lifetime":
         key_starts(offsets, begun)
     else:
         raise InputError(f"no window kind {kind!r}")
-    run(lambda lo, hi: run_starts(moments, moment_offsets, times, offsets, begun, ends, kind == "session", gap, starts, lo, hi),
-        n)
+    numbers = (begun, ends, kind == "session", gap)
+    run(lambda lo, hi: run_starts(moments, moment_offsets, times, offsets, *numbers, starts, lo, hi), n)
 
 
 def _reach(window: Ticks, number):
@@ -247,7 +263,7 @@ def row_frames(offsets, n, slide, offset, left, right, starts, ends, lo, hi):
 
 
 @entry
-def last_rows(moment_offsets, offsets, n, slide, offset, starts, ends, lo, hi):
+def last_rows(moment_offsets, offsets, n, slide, offset, ends_known, starts, ends, lo, hi):
     """The last n rows of the key among those seen; a query is no row, so `closed` only says what is seen."""
     if lo >= hi:
         return
@@ -257,10 +273,11 @@ def last_rows(moment_offsets, offsets, n, slide, offset, starts, ends, lo, hi):
             key += 1
         a = offsets[key]
         end = ends[i]
-        if slide > 0:
-            end = a + ((end - a) // slide) * slide
-        end = max(a, end - offset)
-        ends[i] = end
+        if not ends_known:
+            if slide > 0:
+                end = a + ((end - a) // slide) * slide
+            end = max(a, end - offset)
+            ends[i] = end
         starts[i] = max(a, end - n)
 
 

@@ -4,6 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.algebra.cache import entry
+from slidewise.algebra.layout import Layout
+from slidewise.errors import InputTypeError
 from slidewise.planner.inputs import Input, plain
 
 
@@ -17,6 +20,11 @@ def one_array(column) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
+def raw(array: pa.Array, dtype) -> np.ndarray:
+    """The numbers of a fixed-width column as they lie in memory, no copy; under a null lies any number."""
+    return np.frombuffer(array.buffers()[1], dtype, len(array) + array.offset)[array.offset :] if len(array) else np.empty(0, dtype)
+
+
 def valid_bytes(array: pa.Array) -> np.ndarray | None:
     """A byte for each value: 1 where it is not null. None where none is null."""
     if array.null_count == 0:
@@ -24,8 +32,16 @@ def valid_bytes(array: pa.Array) -> np.ndarray | None:
     return pc.is_valid(array).to_numpy(zero_copy_only=False).view(np.uint8)
 
 
+def truth_bytes(array: pa.Array, what: str) -> np.ndarray:
+    """A byte for each value: 1 where it is true. Null is false."""
+    if not pa.types.is_boolean(array.type):
+        raise InputTypeError(f"{what} must be a column of truth values, not {array.type}")
+    filled = array if array.null_count == 0 else pc.fill_null(array, False)
+    return filled.to_numpy(zero_copy_only=False).view(np.uint8)
+
+
 class Column:
-    """One column on its way into an operator: `values` by row (NumPy, or a Python list), and how to get a result back."""
+    """One column on its way into an operator: `values` by row (NumPy, or a Python list), and how to get results back."""
 
     def __init__(self, spec: Input, array: pa.Array):
         self.spec = spec
@@ -35,25 +51,20 @@ class Column:
         self.values = getattr(self, f"_{spec.kind}")()
 
     def _number(self):
-        filled = self.array if self.array.null_count == 0 else pc.fill_null(self.array, _zero(self.array.type))
-        return filled.to_numpy(zero_copy_only=False).astype(self.spec.dtype, copy=False)
+        kind = self.array.type
+        if pa.types.is_boolean(kind):
+            return truth_bytes(self.array, self.spec.column).view(np.bool_)
+        return raw(self.array, kind.to_pandas_dtype()).astype(self.spec.dtype, copy=False)
 
     def _ticks(self):
-        filled = self.array
-        width = pa.int32() if filled.type.bit_width == 32 else pa.int64()
-        viewed = filled.view(width)
-        if viewed.null_count:
-            viewed = pc.fill_null(viewed, 0)
-        return viewed.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return raw(self.array, np.int32 if self.array.type.bit_width == 32 else np.int64).astype(np.int64, copy=False)
 
     def _rank(self):
         encoded = pc.dictionary_encode(self.array)
         by_order = pc.sort_indices(encoded.dictionary)
         self.ranked = encoded.dictionary.take(by_order)
-        place = np.empty(len(by_order), np.int64)
+        place = np.zeros(max(len(by_order), 1), np.int64)
         place[by_order.to_numpy()] = np.arange(len(by_order))
-        if len(place) == 0:
-            return np.zeros(len(self.array), np.int64)
         return place[pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)]
 
     def _position(self):
@@ -63,16 +74,72 @@ class Column:
         return self.array.to_pylist()
 
     def give_back(self, values: np.ndarray, ok: np.ndarray | None) -> pa.Array:
-        """Results that keep this column's type."""
-        kind, mask = self.array.type, None if ok is None else ok == 0
+        """Results that keep this column's type; ok: a byte for each, 0 where there is none."""
+        kind = self.array.type
+        if self.spec.kind in ("number", "ticks") and not pa.types.is_boolean(kind):
+            width = np.int32 if pa.types.is_temporal(kind) and kind.bit_width == 32 else kind.to_pandas_dtype()
+            if self.spec.kind == "ticks":
+                width = np.int32 if kind.bit_width == 32 else np.int64
+            return fixed_width(values.astype(width, copy=False), ok, kind)
         if self.spec.kind == "number":
-            return pa.array(values, mask=mask).cast(kind) if kind != pa.bool_() else pa.array(values != 0, mask=mask)
-        if self.spec.kind == "ticks":
-            width = pa.int32() if kind.bit_width == 32 else pa.int64()
-            return pa.array(values, mask=mask).cast(width).view(kind)
-        places = pa.array(values, mask=mask)
+            return truths(values, ok)
+        places = fixed_width(values, ok, pa.int64())
         return (self.ranked if self.spec.kind == "rank" else self.array).take(places)
 
 
-def _zero(kind: pa.DataType):
-    return pa.scalar(False if pa.types.is_boolean(kind) else 0, kind)
+# ---- results -------------------------------------------------------------------------------------------------------------
+
+
+def fixed_width(values: np.ndarray, ok: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+    """Numbers and a byte for each that says whether it counts -> an Arrow array over the same memory."""
+    return pa.Array.from_buffers(kind, len(values), [bitmap(ok), pa.py_buffer(values)])
+
+
+def truths(values: np.ndarray, ok: np.ndarray | None) -> pa.Array:
+    bits = np.packbits(values.view(np.uint8) != 0, bitorder="little")
+    return pa.Array.from_buffers(pa.bool_(), len(values), [bitmap(ok), pa.py_buffer(bits)])
+
+
+def bitmap(ok: np.ndarray | None) -> pa.Buffer | None:
+    """Bytes -> Arrow's validity bits; None where all are valid."""
+    if ok is None or all_set(ok):
+        return None
+    return pa.py_buffer(np.packbits(ok, bitorder="little"))
+
+
+@entry
+def all_set(ok):
+    for i in range(len(ok)):
+        if not ok[i]:
+            return False
+    return True
+
+
+def result_array(layout: Layout, leaves: tuple, ok: np.ndarray | None) -> pa.Array:
+    """The results of an operator whose result has this layout: numbers, structs, or lists of fixed width."""
+    if layout.width is not None:
+        numbers = fixed_width(leaves[0], None, pa.from_numpy_dtype(leaves[0].dtype))
+        lists = pa.FixedSizeListArray.from_arrays(numbers, layout.width)
+        buffers = [bitmap(ok)]
+        return pa.Array.from_buffers(lists.type, len(lists), buffers, children=[numbers]) if buffers[0] else lists
+    remaining = iter(leaves)
+
+    def build(shape, valid):
+        if not isinstance(shape, tuple):
+            values = next(remaining)
+            return truths(values, valid) if shape.dtype == np.bool_ else fixed_width(values, valid, pa.from_numpy_dtype(shape.dtype))
+        names = getattr(shape[0], "_fields", None) or [str(k) for k in range(len(shape) - 1)]
+        children = [build(part, None) for part in shape[1:]]
+        mask = None if valid is None else pa.array(valid == 0)
+        return pa.StructArray.from_arrays(children, list(names), mask=mask)
+
+    return build(layout.shape, ok)
+
+
+def object_array(values: list, like: pa.DataType | None, name: str) -> pa.Array:
+    """The results of an interpreted operator: Python objects."""
+    try:
+        return pa.array(values, like) if like is not None else pa.array(values, from_pandas=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InputTypeError(f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "
+                             "lists or dicts of one type") from None

@@ -1,4 +1,12 @@
-"""Sort once by (key, time, order): one permutation for all windows and aggregates."""
+"""Sort once by (key, time, order): one place for each row, shared by all windows and aggregates.
+
+A row's `place` is its position after sorting. Values go to their places, and results come back, by running over the rows in
+*input* order: with time-sorted input the places of a key's rows are next to each other, so both directions touch one stream a
+key and stay in the cache; running in sorted order instead would miss on every row.
+
+Input that is sorted needs no places at all; input sorted by time needs one counting sort by key; the rest is sorted by
+radix, eleven bits at a time, over as many bits as the times differ in.
+"""
 
 from dataclasses import dataclass
 
@@ -7,124 +15,171 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
-from slidewise.errors import InputError
-from slidewise.planner.inputs import plain
-from slidewise.windows.clock import Clock
+from slidewise.engines.local.keys import Keys
+from slidewise.engines.local.threads import Workers
+from slidewise.windows.bounds import index_dtype
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """Rows sorted by (key, time, order)."""
+    """Rows in the order of (key, time, order)."""
 
-    permutation: np.ndarray | None
-    """Sorted place -> row; None where the rows came sorted."""
+    place: np.ndarray | None
+    """Row -> place; None where the rows came sorted."""
     times: np.ndarray
-    """Sorted ticks."""
+    """Times by place."""
     offsets: np.ndarray
-    """Where each key begins, and the number of rows at the end."""
+    """The place where each key begins, and the number of rows at the end."""
+    workers: Workers
 
-    def take(self, values: np.ndarray) -> np.ndarray:
-        """Values by row -> by sorted place."""
-        return values if self.permutation is None else values[self.permutation]
-
-    def give_back(self, values: np.ndarray) -> np.ndarray:
-        """Values by sorted place -> by row."""
-        if self.permutation is None:
+    def sorted(self, values):
+        """Values by row -> by place. Python lists for interpreted operators."""
+        if self.place is None:
             return values
-        out = np.empty_like(values)
-        out[self.permutation] = values
+        if isinstance(values, list):
+            out = [None] * len(values)
+            for place, value in zip(self.place.tolist(), values):
+                out[place] = value
+            return out
+        out = np.empty(len(values), values.dtype)
+        self.workers.spread(lambda lo, hi: to_places(values, self.place, out, lo, hi), len(values))
+        return out
+
+    def restored(self, values):
+        """Values by place -> by row."""
+        if self.place is None:
+            return values
+        if isinstance(values, list):
+            return [values[place] for place in self.place.tolist()]
+        out = np.empty(len(values), values.dtype)
+        self.workers.spread(lambda lo, hi: from_places(values, self.place, out, lo, hi), len(values))
         return out
 
 
-def times_of(column: pa.ChunkedArray, clock: Clock, name: str) -> np.ndarray:
-    """The time column as ticks (int64) or float64. A missing time is an error."""
-    if column.null_count:
-        row = int(np.flatnonzero(pc.is_null(column).to_numpy())[0])
-        raise InputError(f"time column {name!r} has {column.null_count} null(s), the first in row {row}; "
-                         "a row without a time has no place in any window: drop or fill these rows first")
-    kind = plain(column.type)
-    if column.type != kind:
-        column = column.cast(kind)
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], kind)
-    if clock.kind == "real":
-        values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        if not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise InputError(f"time column {name!r} is {values[row]} in row {row}; times must be finite numbers")
-        return values
-    if clock.kind == "whole":
-        return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    values = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_numpy(zero_copy_only=False)
-    if clock.scale != 1:
-        values = values.astype(np.int64)
-        limit = np.iinfo(np.int64).max // clock.scale
-        if len(values) and (values.max() > limit or values.min() < -limit):
-            raise InputError(f"time column {name!r}: these times do not fit int64 at the tick the windows need "
-                             f"({clock.tick_ns} ns); use a coarser window")
-        return values * clock.scale
-    return values.astype(np.int64, copy=False)
-
-
-def key_codes(columns: list[pa.ChunkedArray]) -> tuple[np.ndarray, int]:
-    """(code of each row, number of codes): equal keys have equal codes; null is a key, -0.0 is 0.0, NaN is NaN."""
-    total, size = None, 1
-    for column in columns:
-        codes, count = _codes(column)
-        if total is None:
-            total, size = codes, count
-            continue
-        if size * count > 2**62:
-            raise InputError("too many distinct keys")
-        total, size = total.astype(np.int64) * count + codes, size * count
-        if size > 4 * len(codes) + 1024:
-            total, size = _codes(pa.chunked_array([pa.array(total)]))
-    return total, size
-
-
-def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
-    kind = plain(column.type)
-    if pa.types.is_floating(kind):
-        column = pc.add(column.cast(kind), pa.scalar(0.0, kind))
-    if kind != column.type and not pa.types.is_dictionary(column.type):
-        column = column.cast(kind)
-    if pa.types.is_nested(kind):
-        raise InputError(f"a key of type {kind} is not supported; take its fields apart")
-    encoded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], column.type)
-    if pa.types.is_dictionary(encoded.type):
-        encoded = encoded.cast(kind)
-    encoded = pc.dictionary_encode(encoded, null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
-
-
-def sort(table: pa.Table, time: str, by: tuple[str, ...], order: tuple[str, ...], clock: Clock) -> Ordered:
-    """Bring the rows into the order of (key, time, order, row)."""
-    times = times_of(table.column(time), clock, time)
+def arrange(times: np.ndarray, keys: Keys, ties: list[np.ndarray], workers: Workers) -> Ordered:
+    """Sort by (key, time, ties ..., row)."""
     n = len(times)
-    codes, count = key_codes([table.column(name) for name in by]) if by else (np.zeros(n, np.int32), 1)
-    permutation = None
-    ranks = [_ranks(table.column(name)) for name in reversed(order)]
-    if ranks or not in_order(codes, times):
-        permutation = np.lexsort((*ranks, times, codes))
-        times, codes = times[permutation], codes[permutation]
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(codes, minlength=count), out=offsets[1:])
-    if not by:
+    codes, count = keys.codes, keys.count
+    by_time = None
+    if ties or not ascending(times):
+        if codes is not None and not ties and ascending_within(codes, times):
+            return Ordered(None, times, key_offsets(codes, count), workers)
+        by_time = np.arange(n, dtype=index_dtype(n))
+        for ranks in ties[::-1]:
+            by_time = radix_sort(ranks, by_time)
+        by_time = radix_sort(as_unsigned(times), by_time)
+    elif codes is None:
+        return Ordered(None, times, np.array([0, n], np.int64), workers)
+    if codes is None:
         offsets = np.array([0, n], np.int64)
-    return Ordered(permutation, times, offsets)
+        place = np.empty(n, index_dtype(n))
+        place[by_time] = np.arange(n, dtype=place.dtype)
+    else:
+        offsets = key_offsets(codes, count)
+        place = np.empty(n, index_dtype(n))
+        if by_time is None:
+            places_by_key(codes, offsets[:-1].copy(), place)
+        else:
+            places_by_key_and_time(codes, by_time, offsets[:-1].copy(), place)
+    ordered = Ordered(place, times, offsets, workers)
+    return Ordered(place, ordered.sorted(times), offsets, workers)
 
 
-def _ranks(column: pa.ChunkedArray) -> np.ndarray:
-    return pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="dense").to_numpy()
+def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
+    """The place of each value among the distinct ones, nulls first: for order= columns of any type that sorts."""
+    ranks = pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+    return ranks.to_numpy(zero_copy_only=False).astype(np.uint64)
+
+
+def as_unsigned(times: np.ndarray) -> np.ndarray:
+    """Unsigned numbers in the same order, from zero on."""
+    if times.dtype == np.float64:
+        bits = (times + 0.0).view(np.int64)
+        times = np.where(bits < 0, bits ^ np.int64(0x7FFF_FFFF_FFFF_FFFF), bits)
+    return (times.view(np.uint64) - np.int64(times.min()).view(np.uint64)) if len(times) else times.view(np.uint64)
+
+
+def radix_sort(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows in the order of their numbers; rows of equal numbers stay as they are."""
+    highest = int(numbers.max()) if len(numbers) else 0
+    shift = 0
+    while highest >> shift:
+        other = np.empty_like(rows)
+        radix_pass(numbers, rows, np.uint64(shift), other)
+        rows = other
+        shift += 11
+    return rows
+
+
+# ---- compiled ----------------------------------------------------------------------------------------------------------
 
 
 @entry
-def in_order(codes, times):
-    """Whether rows come sorted by (code, time)."""
+def ascending(times):
+    for i in range(1, len(times)):
+        if times[i] < times[i - 1]:
+            return False
+    return True
+
+
+@entry
+def ascending_within(codes, times):
+    """Whether rows come sorted by (key, time)."""
     for i in range(1, len(times)):
         if codes[i] < codes[i - 1] or (codes[i] == codes[i - 1] and times[i] < times[i - 1]):
             return False
     return True
+
+
+@entry
+def key_offsets(codes, count):
+    offsets = np.zeros(count + 1, np.int64)
+    for i in range(len(codes)):
+        offsets[codes[i] + 1] += 1
+    for key in range(count):
+        offsets[key + 1] += offsets[key]
+    return offsets
+
+
+@entry
+def places_by_key(codes, free, place):
+    for i in range(len(codes)):
+        key = codes[i]
+        place[i] = free[key]
+        free[key] += 1
+
+
+@entry
+def places_by_key_and_time(codes, rows, free, place):
+    for r in range(len(rows)):
+        i = rows[r]
+        key = codes[i]
+        place[i] = free[key]
+        free[key] += 1
+
+
+@entry
+def radix_pass(numbers, rows, shift, out):
+    """One stable pass over eleven bits."""
+    counts = np.zeros(2049, np.int64)
+    mask = np.uint64(2047)
+    for i in range(len(numbers)):
+        counts[((numbers[i] >> shift) & mask) + np.uint64(1)] += 1
+    for digit in range(2048):
+        counts[digit + 1] += counts[digit]
+    for r in range(len(rows)):
+        digit = (numbers[rows[r]] >> shift) & mask
+        out[counts[digit]] = rows[r]
+        counts[digit] += 1
+
+
+@entry
+def to_places(values, place, out, lo, hi):
+    for i in range(lo, hi):
+        out[place[i]] = values[i]
+
+
+@entry
+def from_places(values, place, out, lo, hi):
+    for i in range(lo, hi):
+        out[i] = values[place[i]]

@@ -1,0 +1,197 @@
+"""pandas and Polars frames to Arrow and back: only the columns that are needed go over, and results join the caller's own frame.
+
+A result keeps the ways of the columns it comes from: NumPy-backed pandas columns give NumPy-backed results (integers with
+nulls become Int64, which loses nothing), nullable and Arrow-backed ones give their own kind, categories stay categories.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.errors import InputError
+from slidewise.planner.request import Output, Request
+
+
+class ArrowFrame:
+    """A pyarrow.Table: nothing to do."""
+
+    def __init__(self, data: pa.Table):
+        self.data = data
+
+    @property
+    def columns(self) -> list[str]:
+        return self.data.column_names
+
+    def table(self, needed) -> pa.Table:
+        return self.data.select(list(needed))
+
+    def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data=None):
+        """This frame with the results as further columns."""
+        out = self.data
+        for output in outputs:
+            out = out.append_column(output.column, result.column(output.column))
+        return out
+
+    def listed(self, outputs: tuple[Output, ...], result: pa.Table, request: Request):
+        """The results as a frame of their own: key, time, results."""
+        return result
+
+
+class PolarsFrame:
+    """A polars.DataFrame."""
+
+    def __init__(self, data):
+        self.data = data
+
+    @property
+    def columns(self) -> list[str]:
+        return self.data.columns
+
+    def table(self, needed) -> pa.Table:
+        import polars as pl
+
+        chosen = self.data.select(list(needed))
+        for name, kind in chosen.schema.items():
+            if kind == pl.Object:
+                raise InputError(f"column {name!r} holds Python objects, which Polars cannot hand over; convert it first")
+        return chosen.to_arrow()
+
+    def joined(self, outputs, result: pa.Table, request: Request, data=None):
+        return self.data.hstack(self._series(outputs, result, request, data or self))
+
+    def listed(self, outputs, result: pa.Table, request: Request):
+        import polars as pl
+
+        kept = [pl.Series(name, result.column(name)) for name in result.column_names if name in (*request.by, request.time)]
+        kept = [s.cast(self.data.schema[s.name]) if s.name in request.by else s for s in kept]
+        return pl.DataFrame([*kept, *self._series(outputs, result, request, self)])
+
+    def _series(self, outputs, result: pa.Table, request: Request, data: "PolarsFrame") -> list:
+        import polars as pl
+
+        found = []
+        for output in outputs:
+            series = pl.Series(output.column, result.column(output.column))
+            bound = request.aggs[output.aggregate]
+            like = bound.operator.result_like
+            if like is not None and series.dtype != data.data.schema[bound.columns[like]]:
+                series = series.cast(data.data.schema[bound.columns[like]])
+            found.append(series)
+        return found
+
+
+class PandasFrame:
+    """A pandas.DataFrame. NaN in a float column is a null, as pandas has it. The index is kept."""
+
+    def __init__(self, data):
+        self.data = data
+
+    @property
+    def columns(self) -> list[str]:
+        names = [name for name in self.data.columns if isinstance(name, str)]
+        return names + [name for name in self.data.index.names if isinstance(name, str) and name not in names]
+
+    def source(self, name: str):
+        """A column, or a level of the index."""
+        return self.data[name] if name in self.data.columns else self.data.index.get_level_values(name).to_series()
+
+    def table(self, needed) -> pa.Table:
+        arrays = {}
+        for name in needed:
+            try:
+                arrays[name] = _arrow(self.source(name))
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise InputError(f"column {name!r} holds values of different kinds: {error}") from None
+        return pa.table(arrays)
+
+    def joined(self, outputs, result: pa.Table, request: Request, data=None):
+        out = self.data.copy()
+        for output in outputs:
+            out[output.column] = self._column(output, result, request, data or self)
+        return out
+
+    def listed(self, outputs, result: pa.Table, request: Request):
+        import pandas as pd
+
+        columns = {}
+        for name in (*request.by, request.time):
+            columns[name] = _to_pandas(result.column(name), self.source(name).dtype, name in request.by)
+        for output in outputs:
+            columns[output.column] = self._column(output, result, request, self)
+        return pd.DataFrame(columns)
+
+    def _column(self, output: Output, result: pa.Table, request: Request, data: "PandasFrame"):
+        bound = request.aggs[output.aggregate]
+        like = bound.operator.result_like
+        source = data.source(bound.columns[like if like is not None else 0]).dtype if bound.columns else np.dtype(np.int64)
+        return _to_pandas(result.column(output.column), source, like is not None)
+
+
+def _arrow(series) -> pa.Array:
+    values = series.array
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
+        numbers = series.to_numpy()
+        if series.dtype.kind == "f":
+            missing = np.isnan(numbers)
+            return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
+        return pa.array(numbers)
+    found = pa.array(values, from_pandas=True)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+        found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    if pa.types.is_floating(found.type) and found.null_count == 0:
+        numbers = found.to_numpy(zero_copy_only=False)
+        if np.isnan(numbers).any():
+            return pa.array(numbers, mask=np.isnan(numbers))
+    return found
+
+
+def _to_pandas(column, source, same: bool):
+    """A result as pandas has it. source: the dtype of the column it comes from; same: whether it keeps that type."""
+    import pandas as pd
+
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    if isinstance(source, pd.ArrowDtype):
+        return pd.Series(array, dtype=pd.ArrowDtype(array.type)).array
+    masked = isinstance(source, pd.api.extensions.ExtensionDtype) and hasattr(source, "numpy_dtype") and hasattr(
+        source, "type") and getattr(source, "base", None) is None
+    kind = array.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        if array.null_count == 0 and not masked:
+            return _writable(array)
+        return pd.array(array.to_pandas(types_mapper=_nullable()), dtype=_nullable()(kind))
+    if pa.types.is_floating(kind):
+        if masked:
+            return pd.array(array.to_pandas(types_mapper=_nullable()), dtype=_nullable()(kind))
+        return _writable(array)
+    values = array.to_pandas()
+    if same and values.dtype != source:
+        values = values.astype(source)
+    return values.array
+
+
+def _writable(array: pa.Array) -> np.ndarray:
+    """The numbers as a NumPy array of the caller's own; a float null is NaN."""
+    if pa.types.is_boolean(array.type):
+        return array.to_numpy(zero_copy_only=False)
+    numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype(), len(array) + array.offset)[array.offset :] if len(
+        array) else np.empty(0, array.type.to_pandas_dtype())
+    if array.null_count or not numbers.flags.writeable:
+        numbers = numbers.copy()
+    if array.null_count:
+        numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return numbers
+
+
+def _nullable():
+    import pandas as pd
+
+    kinds = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(),
+             pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype(), pa.uint32(): pd.UInt32Dtype(),
+             pa.uint64(): pd.UInt64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.float32(): pd.Float32Dtype(),
+             pa.float64(): pd.Float64Dtype()}
+    return kinds.get
+
+
+KINDS = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}

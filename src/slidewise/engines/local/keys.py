@@ -1,0 +1,91 @@
+"""Keys of any type as small numbers, and times as ticks.
+
+Equal keys have equal codes. A null is a key of its own; -0.0 is 0.0 and NaN is NaN, as in pandas, Polars and Spark.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.engines.local.columns import one_array
+from slidewise.errors import InputError, InputTypeError
+from slidewise.planner.inputs import plain
+from slidewise.windows.clock import Clock
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The key of each row as a number below `count`; no codes where there is but one key."""
+
+    codes: np.ndarray | None
+    count: int
+
+
+def encode(columns: list) -> Keys:
+    """Codes of the rows' keys, from one or several columns."""
+    if not columns:
+        return Keys(None, 1)
+    codes, count = _codes(columns[0])
+    for column in columns[1:]:
+        more, by = _codes(column)
+        codes, count = codes.astype(np.int64) * by + more, count * by
+        if count > 2 * len(codes) + 1024:
+            codes, count = _distinct(pa.array(codes))
+    return Keys(codes, count)
+
+
+def _codes(column) -> tuple[np.ndarray, int]:
+    kind = plain(column.type)
+    if pa.types.is_nested(kind):
+        raise InputTypeError(f"a key of type {kind} cannot be compared; take its fields apart into columns")
+    if pa.types.is_null(kind):
+        return np.zeros(len(column), np.int32), 1
+    array = one_array(column)
+    if pa.types.is_floating(kind):
+        array = pc.add(array.cast(pa.float64()), 0.0)
+        numbers = array.to_numpy(zero_copy_only=False)
+        if array.null_count == 0 and np.isnan(numbers).any():  # every NaN is the same key, whatever its bits
+            array = pa.array(np.where(np.isnan(numbers), np.nan, numbers))
+    if pa.types.is_integer(kind) and array.null_count == 0 and len(array):
+        numbers = array.to_numpy(zero_copy_only=False)
+        low, high = int(numbers.min()), int(numbers.max())
+        if high - low <= 2 * len(numbers) + 1024:
+            return np.subtract(numbers, numbers.dtype.type(low)).astype(np.int32), high - low + 1
+    return _distinct(array)
+
+
+def _distinct(array: pa.Array) -> tuple[np.ndarray, int]:
+    encoded = pc.dictionary_encode(array, null_encoding="encode")
+    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+
+
+def times_of(column, clock: Clock, name: str) -> np.ndarray:
+    """The time column as ticks (int64) or float64. A missing time is an error."""
+    if column.null_count:
+        row = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
+        raise InputError(f"time column {name!r} has {column.null_count} null(s), the first in row {row}; "
+                         "a row without a time has no place in any window: drop or fill these rows first")
+    array = one_array(column)
+    kind = array.type
+    if clock.kind == "real":
+        values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise InputError(f"time column {name!r} is {values[row]} in row {row}; times must be finite numbers")
+        return values
+    if clock.kind == "whole":
+        try:
+            return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"time column {name!r}: {error}") from None
+    values = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_numpy(zero_copy_only=False)
+    values = values.astype(np.int64, copy=False)
+    if clock.scale == 1:
+        return values
+    limit = np.iinfo(np.int64).max // clock.scale
+    if len(values) and (values.max() > limit or values.min() < -limit):
+        raise InputError(f"time column {name!r}: these times do not fit int64 at the tick its windows need "
+                         f"({clock.tick_ns} ns); use a coarser window")
+    return values * clock.scale

@@ -1,0 +1,207 @@
+"""What the results are for: each row, each key's youngest row, each boundary, or each query; and the frames of each.
+
+A target has a place in sorted order. `restore` brings results back to the order of the table they are added to.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.algebra.cache import entry
+from slidewise.engines.local.columns import one_array, raw, truth_bytes, valid_bytes
+from slidewise.engines.local.order import Ordered
+from slidewise.errors import InputError, InputTypeError
+from slidewise.planner.inputs import is_ticks, plain
+from slidewise.planner.plan import Plan
+from slidewise.windows.boundaries import answers, ending_rows, moments_of
+from slidewise.windows.bounds import end_rule, frames, frames_as_of
+from slidewise.windows.clock import Ticks
+
+
+@dataclass
+class Frames:
+    """The frames of one window, for all targets."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    behind: tuple[np.ndarray, np.ndarray] | None = None
+    """exclude_current among peers: the frames behind the row that is left out; `starts` and `ends` are those before it."""
+    answered: np.ndarray | None = None
+    """A byte for each target: whether this window has an answer there at all."""
+
+
+@dataclass
+class Targets:
+    table: pa.Table
+    """What the results are added to."""
+    frames: dict[str, Frames]
+    offsets: np.ndarray | None
+    """Where each key's targets begin, if known."""
+    ordered: Ordered | None = None
+    """How to bring results back; None: they are in the table's order."""
+    _ends: dict = field(default_factory=dict)
+
+    def restored(self, values):
+        return values if self.ordered is None else self.ordered.restored(values)
+
+
+def for_rows(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
+    """emit="event": a result for each row."""
+    return Targets(table, _row_frames(plan, table, ordered), ordered.offsets, ordered)
+
+
+def for_youngest(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
+    """emit="latest": a result for each key, at its youngest row; keys in the order of their first row."""
+    places = (ordered.offsets[1:] - 1)[np.diff(ordered.offsets) > 0]
+    found = _pick(_row_frames(plan, table, ordered), places)
+    return _listed(plan, table, ordered, places, None, found)
+
+
+def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
+    """emit="slide": a result for each key and boundary with a window that is not empty."""
+    request = plan.request
+    first = next(iter(plan.ticks.values()))
+    if first.kind in ("time", "tumbling"):
+        moments, moment_offsets = moments_of(list(plan.ticks.values()), ordered.times, ordered.offsets, request.closed)
+        found = {}
+        for name, ticks in plan.ticks.items():
+            still = Ticks("time", ticks.range, 0, ticks.offset)
+            starts, ends = frames_as_of(still, moments, moment_offsets, ordered.times, ordered.offsets, closed=request.closed,
+                                        run=ordered.workers.spread)
+            found[name] = Frames(starts, ends, answered=answers(ticks, moments) if len(plan.ticks) > 1 else None)
+        keys = np.repeat(np.arange(len(moment_offsets) - 1), np.diff(moment_offsets))
+        return _listed(plan, table, ordered, ordered.offsets[keys], moments, found)
+    marks = None
+    if first.kind == "punctuation":
+        marks = _window_column(first, table, ordered)[0]
+    places = ending_rows(first, ordered.times, ordered.offsets, marks)
+    whole = "right" if first.kind == "session" else request.closed
+    found = _pick(_row_frames(plan, table, ordered, closed=whole), places)
+    some = np.zeros(len(places), bool)
+    for window in found.values():
+        some |= window.ends > window.starts
+    if not some.all():
+        kept = np.flatnonzero(some)
+        found, places = _pick(found, kept), places[kept]
+    return _listed(plan, table, ordered, places, None, found)
+
+
+def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, ordered: Ordered) -> Targets:
+    """as_of: a result for each query."""
+    found, known = {}, {}
+    for name, ticks in plan.ticks.items():
+        rule = end_rule(ticks)
+        rule = rule if rule[0] in ("moment", "rows") else ("moment", 0, 0, 0)
+        column = _window_column(ticks, table, ordered)
+        starts, ends = frames_as_of(ticks, asked.times, asked.offsets, ordered.times, ordered.offsets,
+                                    closed=plan.request.closed, column=column, ends=known.get(rule), run=ordered.workers.spread)
+        known[rule] = ends
+        found[name] = Frames(starts, ends)
+    return Targets(queries, found, asked.offsets, asked)
+
+
+def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | None = None) -> dict[str, Frames]:
+    request = plan.request
+    found, known = {}, {}
+    for name, ticks in plan.ticks.items():
+        rule = end_rule(ticks, request.ties)
+        starts, ends = frames(ticks, ordered.times, ordered.offsets, closed=closed or request.closed, ties=request.ties,
+                              column=_window_column(ticks, table, ordered), ends=known.get(rule), run=ordered.workers.spread)
+        known[rule] = ends
+        found[name] = _without_self(starts, ends) if request.exclude_current else Frames(starts, ends)
+    return found
+
+
+def _without_self(starts: np.ndarray, ends: np.ndarray) -> Frames:
+    before, behind = (np.empty_like(starts), np.empty_like(ends)), (np.empty_like(starts), np.empty_like(ends))
+    two = leave_out(starts, ends, *before, *behind)
+    return Frames(*before, behind if two else None)
+
+
+def _pick(found: dict[str, Frames], places: np.ndarray) -> dict[str, Frames]:
+    return {
+        name: Frames(f.starts[places], f.ends[places], None if f.behind is None else (f.behind[0][places], f.behind[1][places]),
+                     None if f.answered is None else f.answered[places])
+        for name, f in found.items()
+    }
+
+
+def _listed(plan: Plan, table: pa.Table, ordered: Ordered, places: np.ndarray, moments, found: dict[str, Frames]) -> Targets:
+    """A new table of key and time, a row for each target: keys in the order of their first row, then by time."""
+    n = len(ordered.times)
+    rows = np.arange(n) if ordered.place is None else None
+    if rows is None:
+        rows = np.empty(n, np.int64)
+        rows[ordered.place] = np.arange(n)
+    begins = ordered.offsets[:-1][np.diff(ordered.offsets) > 0]
+    first_row = np.minimum.reduceat(rows, begins) if len(begins) else np.zeros(0, np.int64)
+    by_appearance = np.argsort(first_row[np.searchsorted(begins, places, side="right") - 1], kind="stable")
+    at = rows[places[by_appearance]]
+    columns = {name: table.column(name).take(pa.array(at)) for name in plan.request.by}
+    kind = table.schema.field(plan.request.time).type
+    if moments is None:
+        columns[plan.request.time] = table.column(plan.request.time).take(pa.array(at))
+    else:
+        columns[plan.request.time] = _as_times(moments[by_appearance], plan, plain(kind))
+    return Targets(pa.table(columns), _pick(found, by_appearance), None)
+
+
+def _as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
+    """Boundaries as the time column's own type, or a finer timestamp where a boundary falls between its ticks."""
+    if plan.clock.kind != "instant":
+        values = pa.array(moments)
+        return values if pa.types.is_floating(kind) or pa.types.is_int64(kind) else values.cast(kind)
+    scale = plan.clock.scale
+    if scale == 1 or not (moments % scale).any():
+        ticks = moments // scale
+        return pa.array(ticks).cast(pa.int32()).view(kind) if pa.types.is_date32(kind) else pa.array(ticks).view(kind)
+    unit = next(u for u, ns in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if plan.clock.tick_ns % ns == 0)
+    ns = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
+    values = pa.array(moments * (plan.clock.tick_ns // ns))
+    return values.view(pa.duration(unit) if pa.types.is_duration(kind) else pa.timestamp(unit, plan.clock.zone))
+
+
+def _window_column(ticks: Ticks, table: pa.Table, ordered: Ordered):
+    """(values, valid) of the column a delta or punctuation window goes by, sorted."""
+    if ticks.column is None:
+        return None
+    array = one_array(table.column(ticks.column))
+    if ticks.kind == "punctuation":
+        return ordered.sorted(truth_bytes(array, f"sw.punctuation({ticks.column!r})")), None
+    kind = array.type
+    valid = valid_bytes(array)
+    valid = None if valid is None else ordered.sorted(valid)
+    if is_ticks(kind):
+        values = raw(array, np.int32 if kind.bit_width == 32 else np.int64).astype(np.int64)
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
+        values = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+    elif pa.types.is_integer(kind):
+        values = raw(array, kind.to_pandas_dtype()).astype(np.int64)
+        if ticks.range != int(ticks.range):
+            values = values.astype(np.float64)
+    else:
+        raise InputTypeError(f"sw.delta: column {ticks.column!r} is {kind}; a delta window needs numbers or times")
+    if abs(ticks.range) > np.iinfo(np.int64).max:
+        raise InputError(f"sw.delta: a width of {ticks.range} is more than any int64 difference")
+    return ordered.sorted(values), valid
+
+
+@entry
+def leave_out(starts, ends, starts1, ends1, starts2, ends2):
+    """Each row's frame without the row: the part before it and the part behind it. Whether any part behind is not empty."""
+    two = False
+    for i in range(len(starts)):
+        start, end = starts[i], ends[i]
+        if start <= i and i < end:
+            starts1[i] = start
+            ends1[i] = i
+            starts2[i] = i + 1
+            ends2[i] = end
+            two = two or end > i + 1
+        else:
+            starts1[i] = start
+            ends1[i] = end
+            starts2[i] = end
+            ends2[i] = end
+    return two

@@ -1,0 +1,98 @@
+"""Compiled loops over both cores, in pieces small enough that Ctrl-C is seen, with a note when it takes long.
+
+Where rows are cut depends on the data only, never on the machine: results are the same to the bit on one core and on many.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+PIECE = 1 << 20
+"""Rows a compiled loop runs over before it looks whether it should stop."""
+SMALL = 1 << 14
+"""Rows below which a thread costs more than it gives."""
+
+
+def thread_count() -> int:
+    """$SLIDEWISE_THREADS, or the processors this process may use."""
+    setting = os.environ.get("SLIDEWISE_THREADS", "")
+    if setting.isdigit() and int(setting) > 0:
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers:
+    """Runs parts of a loop, at the same time where that helps."""
+
+    def __init__(self, threads: int | None = None):
+        self.threads = threads or thread_count()
+        self.stopped = False
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stopped = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def each(self, tasks: list[Callable[[], None]]) -> None:
+        """Run all tasks; the first error (or Ctrl-C) stops the rest at their next piece."""
+        if len(tasks) == 1 or self.threads == 1:
+            for task in tasks:
+                task()
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="slidewise")
+        futures = [self._pool.submit(task) for task in tasks]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            self.stopped = True
+            for future in futures:
+                future.cancel()
+            raise
+
+    def spread(self, part: Callable[[int, int], None], count: int) -> None:
+        """part(lo, hi) over [0, count), for loops that may be cut anywhere."""
+        if count <= SMALL or self.threads == 1:
+            self.pieces(part, 0, count)
+            return
+        cuts = [count * k // self.threads for k in range(self.threads + 1)]
+        self.each([lambda lo=lo, hi=hi: self.pieces(part, lo, hi) for lo, hi in zip(cuts, cuts[1:])])
+
+    def pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
+        """part over [lo, hi), piece by piece: between two pieces Python can stop it."""
+        while lo < hi and not self.stopped:
+            part(lo, min(hi, lo + PIECE))
+            lo += PIECE
+
+
+class Progress:
+    """A line on stderr that says how far it is, when it takes long and somebody is looking."""
+
+    AFTER_SECONDS = 2.0
+
+    def __init__(self, total: int, what: str):
+        self.total, self.what, self.done = max(total, 1), what, 0
+        self.began = time.monotonic()
+        self.shown = False
+        self.looking = sys.stderr is not None and sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+
+    def step(self, label: str) -> None:
+        if self.looking and time.monotonic() - self.began > self.AFTER_SECONDS:
+            self.shown = True
+            sys.stderr.write(f"\rslidewise: {self.what} {100 * self.done // self.total:3d} %  {label:<40.40}")
+            sys.stderr.flush()
+        self.done += 1
+
+    def close(self) -> None:
+        if self.shown:
+            sys.stderr.write("\r" + " " * 90 + "\r")
+            sys.stderr.flush()

@@ -1,0 +1,11 @@
+"""The command line: `slidewise run | demo | explain | bench | algorithms | doctor`.
+
+    app.py        the commands and their options
+    outcome.py    exit codes and the one message that goes with them
+    terminal.py   where people read (a terminal) and where machines do (--json); progress
+    doctor.py     what `slidewise doctor` looks at
+
+Exit code 0, 1 for a failed run, 2 for wrong usage or a wrong job file.
+"""
+
+from slidewise.cli.outcome import main

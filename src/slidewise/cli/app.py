@@ -1,0 +1,94 @@
+"""The commands. Each is a few lines: it reads its options, calls the room that does the work, and shows what came back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import slidewise
+from slidewise.cli import terminal
+from slidewise.cli.outcome import FAILED, OK, told
+
+app = typer.Typer(
+    name="slidewise",
+    help="Exact sliding-window aggregation: job files, a demo on real data, benchmarks.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, for machines.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"slidewise {slidewise.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _everywhere(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    add_help_option=False,
+)
+def bench(context: typer.Context) -> int:
+    """Measure: suites of benchmarks, reports, comparisons. `slidewise bench --help` has its own options."""
+    try:
+        from slidewise.bench import main as measure
+    except ImportError as error:
+        if getattr(error, "name", None) == "slidewise.bench":
+            return told("this installation has no benchmarks", FAILED)
+        return told(f'the benchmarks need more packages ({error}): pip install "slidewise[bench]"', FAILED)
+    return measure(list(context.args)) or OK
+
+
+@app.command()
+def algorithms(as_json: AsJson = False) -> None:
+    """List the window algorithms: paper, order, bounds, what an operator must offer."""
+    found = slidewise.algorithms()
+    if as_json:
+        terminal.print_json([_plain(info) for info in found])
+        return
+    shown = terminal.table("algorithm", "events come", "combines for a window of n", "needs", "partials kept", "paper")
+    for info in found:
+        shown.add_row(
+            info.name,
+            "in any order" if info.order == "any" else "in order",
+            "\n".join(f"{what}: {bound}" for what, bound in info.bounds.items()),
+            ", ".join(info.needs) or "-",
+            info.stores,
+            info.paper,
+        )
+    terminal.console().print(shown)
+
+
+def _plain(info: Any) -> dict[str, Any]:
+    import dataclasses
+
+    return dataclasses.asdict(info)
+
+
+@app.command()
+def doctor(
+    as_json: AsJson = False,
+    spark: Annotated[bool, typer.Option(help="Start an embedded Spark and run a small job on it.")] = True,
+) -> int:
+    """Look whether this machine has what Slidewise needs, and run a small job."""
+    from slidewise.cli.doctor import examine, show
+
+    findings = examine(spark=spark)
+    if as_json:
+        terminal.print_json({"ok": all(f.ok for f in findings), "checks": [f.as_dict() for f in findings]})
+    else:
+        show(findings)
+    return OK if all(finding.ok for finding in findings) else FAILED

@@ -1,0 +1,73 @@
+"""How a command ends: its exit code, and one readable message on standard error.
+
+`SLIDEWISE_TRACEBACK=1` shows where an error came from, for whoever wants to report it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+
+from slidewise.errors import JobError, SlidewiseError
+
+OK, FAILED, WRONG = 0, 1, 2
+"""Done; a run that failed; wrong usage or a wrong job file."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    from slidewise.cli.app import app
+
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:  # without a command there is nothing to do but to say what there is
+        with contextlib.redirect_stdout(sys.stderr):
+            app(args=["--help"], prog_name="slidewise", standalone_mode=False)
+        return WRONG
+    try:
+        result = app(args=given, prog_name="slidewise", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else OK
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return told("interrupted", FAILED)
+    except JobError as error:
+        return told(str(error), WRONG)
+    except SlidewiseError as error:
+        return told(str(error), FAILED)
+    except Exception as error:
+        return _unforeseen(error)
+
+
+def told(message: str, code: int) -> int:
+    """Say it on standard error, and give back the exit code."""
+    print(f"slidewise: {message}", file=sys.stderr)
+    if os.environ.get("SLIDEWISE_TRACEBACK") and sys.exc_info()[0] is not None:
+        traceback.print_exc()
+    return code
+
+
+def _unforeseen(error: Exception) -> int:
+    # The parser's own errors have another class in each generation of Typer; all know their exit code and message.
+    if hasattr(error, "exit_code") and hasattr(error, "format_message"):
+        return told(_with_hint(error), error.exit_code)
+    if type(error).__name__ == "Abort":
+        return told("interrupted", FAILED)
+    if hasattr(error, "exit_code"):
+        return int(error.exit_code)
+    return told(f"{_first_line(error)}\n(SLIDEWISE_TRACEBACK=1 shows where this came from)", FAILED)
+
+
+def _with_hint(error) -> str:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    return message if context is None else f"{message}\nTry: {context.command_path} --help"
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,10 +1,10 @@
 """min, max, spread, min_count, max_count, argmin, argmax: what depends on the order of values.
 
-NaN is above everything, +inf included: max is NaN if there is one, min only if there is nothing else. Of equal values the
-first is kept. Everything works on Python objects with an order of their own (strings, Decimals, dates), interpreted.
+NaN is above everything, +inf included: max is NaN if there is one, min only if there is nothing else. Of equal values
+the first is kept. Everything works on Python objects with an order of their own (strings, Decimals, dates), interpreted.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
@@ -52,7 +52,7 @@ def above_for(kind: str):
 # ---- min, max --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lift(kind: str):
     cast = CAST[kind]
 
@@ -62,7 +62,7 @@ def _lift(kind: str):
     return lift
 
 
-@lru_cache(maxsize=None)
+@cache
 def chooser(kind: str, greatest: bool):
     """`choose(a, b)`: the greater (or the lesser) of two values, the first of equals."""
     above = above_for(kind)
@@ -148,11 +148,9 @@ def _lower_spread_int(s):
     return difference
 
 
-@lru_cache(maxsize=None)
+@cache
 def _spread_functions(kind: str):
     cast, least, greatest = CAST[kind], register_jitable(chooser(kind, False)), register_jitable(chooser(kind, True))
-    if kind == "bool":
-        cast = CAST["int"]
 
     def lift(x):
         y = cast(x)
@@ -204,7 +202,7 @@ class Extreme(NamedTuple):
     n: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def _count_functions(kind: str, greatest: bool):
     cast, above = CAST[kind], above_for(kind)
 
@@ -284,7 +282,7 @@ class Arg(NamedTuple):
     payload: Any
 
 
-@lru_cache(maxsize=None)
+@cache
 def _arg_functions(kind: str, payload_kind: str, greatest: bool):
     cast, cast_payload, above = CAST[kind], CAST[payload_kind], above_for(kind)
 

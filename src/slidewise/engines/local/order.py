@@ -56,18 +56,20 @@ class Ordered:
         return out
 
 
-def arrange(times: np.ndarray, keys: Keys, ties: list[np.ndarray], workers: Workers) -> Ordered:
-    """Sort by (key, time, ties ..., row)."""
+def arrange(times: np.ndarray, keys: Keys, ties: list[pa.ChunkedArray], workers: Workers) -> Ordered:
+    """Sort by (key, time, ties ..., row). Only rows that share key and time with another are looked up in the tie columns."""
+    ordered = _arrange(times, keys, workers)
+    return _break_ties(ordered, ties) if ties else ordered
+
+
+def _arrange(times: np.ndarray, keys: Keys, workers: Workers) -> Ordered:
     n = len(times)
     codes, count = keys.codes, keys.count
     by_time = None
-    if ties or not ascending(times):
-        if codes is not None and not ties and ascending_within(codes, times):
+    if not ascending(times):
+        if codes is not None and ascending_within(codes, times):
             return Ordered(None, times, key_offsets(codes, count), workers)
-        by_time = np.arange(n, dtype=index_dtype(n))
-        for ranks in ties[::-1]:
-            by_time = radix_sort(ranks, by_time)
-        by_time = radix_sort(as_unsigned(times), by_time)
+        by_time = radix_sort(as_unsigned(times), np.arange(n, dtype=index_dtype(n)))
     elif codes is None:
         return Ordered(None, times, np.array([0, n], np.int64), workers)
     if codes is None:
@@ -83,6 +85,24 @@ def arrange(times: np.ndarray, keys: Keys, ties: list[np.ndarray], workers: Work
             places_by_key_and_time(codes, by_time, offsets[:-1].copy(), place)
     ordered = Ordered(place, times, offsets, workers)
     return Ordered(place, ordered.sorted(times), offsets, workers)
+
+
+def _break_ties(ordered: Ordered, ties: list[pa.ChunkedArray]) -> Ordered:
+    """The same order, with rows of one key and time sorted by the tie columns, then by row."""
+    n = len(ordered.times)
+    groups = np.empty(n, np.int64)
+    if not tied_groups(ordered.times, ordered.offsets, groups):
+        return ordered
+    places = np.flatnonzero(groups)
+    place = np.arange(n, dtype=index_dtype(n)) if ordered.place is None else ordered.place
+    rows = np.empty(n, place.dtype)
+    rows[place] = np.arange(n, dtype=place.dtype)
+    rows = rows[places]
+    ranks = [ranks_of(column.take(pa.array(rows))) for column in ties]
+    by_rank = np.lexsort((*ranks[::-1], groups[places]))
+    place = place.copy()
+    place[rows[by_rank]] = places
+    return Ordered(place, ordered.times, ordered.offsets, ordered.workers)
 
 
 def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
@@ -129,6 +149,22 @@ def ascending_within(codes, times):
         if codes[i] < codes[i - 1] or (codes[i] == codes[i - 1] and times[i] < times[i - 1]):
             return False
     return True
+
+
+@entry
+def tied_groups(times, offsets, groups):
+    """A number for each place that shares key and time with a neighbour, the same for all that share; 0 for the others."""
+    number = 0
+    for key in range(len(offsets) - 1):
+        for i in range(offsets[key], offsets[key + 1]):
+            if i > offsets[key] and times[i] == times[i - 1]:
+                if groups[i - 1] == 0:
+                    number += 1
+                    groups[i - 1] = number
+                groups[i] = number
+            else:
+                groups[i] = 0
+    return number
 
 
 @entry

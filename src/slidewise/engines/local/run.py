@@ -14,7 +14,7 @@ import pyarrow as pa
 from slidewise.algorithms import algorithm
 from slidewise.engines.local.columns import Column, object_array, one_array, result_array, truth_bytes
 from slidewise.engines.local.keys import Keys, encode, times_of
-from slidewise.engines.local.order import Ordered, arrange, ranks_of
+from slidewise.engines.local.order import Ordered, arrange
 from slidewise.engines.local.sweeps import sweep, sweep_around
 from slidewise.engines.local.targets import Frames, Targets, for_boundaries, for_queries, for_rows, for_youngest
 from slidewise.engines.local.threads import Progress, Workers
@@ -52,7 +52,7 @@ def run_as_of(plan: Plan, queries: pa.Table, table: pa.Table, *, query_time: str
 def _arranged(plan: Plan, table: pa.Table, keys: Keys, workers: Workers) -> Ordered:
     request = plan.request
     times = times_of(table.column(request.time), plan.clock, request.time)
-    return arrange(times, keys, [ranks_of(table.column(name)) for name in request.order], workers)
+    return arrange(times, keys, [table.column(name) for name in request.order], workers)
 
 
 def _joined(data, queries, name: str, query_name: str):

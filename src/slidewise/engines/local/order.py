@@ -106,9 +106,27 @@ def _break_ties(ordered: Ordered, ties: list[pa.ChunkedArray]) -> Ordered:
 
 
 def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
-    """The place of each value among the distinct ones, nulls first: for order= columns of any type that sorts."""
-    ranks = pc.rank(column, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
-    return ranks.to_numpy(zero_copy_only=False).astype(np.uint64)
+    """The place of each value among the distinct ones, nulls first, then NaN last: for order= columns of any type."""
+    try:
+        ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.uint64)
+    except pa.ArrowNotImplementedError:  # lists, structs, maps: by their parts, one value after the other
+        keys = [_by_parts(value) for value in column.to_pylist()]
+        place = {key: number for number, key in enumerate(sorted(set(keys)))}
+        return np.array([place[key] for key in keys], np.uint64)
+    if column.null_count:
+        ranks[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
+    return ranks
+
+
+def _by_parts(value) -> tuple:
+    """A Python value as tuples that sort: nulls first, NaN above all numbers."""
+    if value is None:
+        return (0,)
+    if isinstance(value, dict):
+        return (1, tuple(_by_parts(part) for part in value.values()))
+    if isinstance(value, (list, tuple)):
+        return (1, tuple(_by_parts(part) for part in value))
+    return (2,) if value != value else (1, value)
 
 
 def as_unsigned(times: np.ndarray) -> np.ndarray:

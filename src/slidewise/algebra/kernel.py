@@ -13,6 +13,7 @@
     selective(op) -> bool           whether combine gives one of its arguments (known when compiling)
     same(op, a, b) -> bool          whether two states are the same, to the bit
     open_state(op, V), ptr(a)       arrays -> raw pointers (no reference counts, no bounds checks)
+    open_arrays(X)                  the same for a tuple of arrays; strided ones stay as they are
 
 `out` is where wide states are written: a state that nobody needs any more, or a scratch slot got by `get`. It may be a
 or b. Other kinds ignore it. **A state is whatever the call returns; `out` itself must not be read afterwards.** A wide state got
@@ -101,6 +102,10 @@ def _identical(a, b) -> bool:
 
 def open_state(op, V):
     return V
+
+
+def open_arrays(X):
+    return X
 
 
 def ptr(a):
@@ -434,6 +439,16 @@ def _shift(context, pointer, i):
         return builder.gep(arguments[0], [arguments[1]])
 
     return pointer(pointer, types.intp), code
+
+
+@overload(open_arrays)
+def _open_arrays(X):
+    # Arrays that are handed to a function that may raise have their references counted at every call: in a loop that asks
+    # `lower` for a result, which may divide, that costs more than everything else together.
+    # (Truth values stay in arrays: a pointer to one would not be loaded as the one bit that Numba takes it for.)
+    openable = [kind.layout == "C" and kind.dtype != types.boolean for kind in X]
+    parts = [f"_data(X[{k}])" if opened else f"X[{k}]" for k, opened in enumerate(openable)]
+    return _made(f"def impl(X):\n    return ({', '.join(parts)}{',' if parts else ''})", {"_data": _data})
 
 
 @overload(ptr)

@@ -244,7 +244,8 @@ def _compile(function, own: bool):
     key = (function, own)
     if key not in _dispatchers:
         plain = getattr(function, "py_func", function)
-        _dispatchers[key] = njit(nogil=True, boundscheck=not own)(plain)
+        # The library's own divisions never meet a 0; a user's raise ZeroDivisionError, as they do interpreted.
+        _dispatchers[key] = njit(nogil=True, boundscheck=not own, error_model="numpy" if own else "python")(plain)
     return _dispatchers[key]
 
 

@@ -7,7 +7,7 @@ first slot behind the algorithm's own.
 """
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import emit, get, lift, null_when_empty, open_state, reset, row
+from slidewise.algebra.kernel import emit, get, lift, null_when_empty, open_arrays, open_state, ptr, reset, row
 from slidewise.algorithms.protocol import (
     bulk_evict_,
     entry_,
@@ -47,9 +47,9 @@ def start(alg, op, H, W, V_, m):
 
 
 @entry
-def run_rows(alg, op, H, W, V_, m, scratch, X, window, OUT, OK, lo, hi):
+def run_rows(alg, op, H, W_, V_, m, scratch, X_, window, OUT_, OK_, lo, hi):
     """For each row: evict the oldest if the window is full, insert, query."""
-    V = open_state(op, V_)
+    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     st = load_(alg, op, H, W, V, m)
     for i in range(lo, hi):
         if size_(alg, st) == window:
@@ -60,11 +60,12 @@ def run_rows(alg, op, H, W, V_, m, scratch, X, window, OUT, OK, lo, hi):
 
 
 @entry
-def run_frames(alg, op, H, W, V_, m, scratch, X, MASK, starts, ends, OUT, OK, lo, hi):
+def run_frames(alg, op, H, W_, V_, m, scratch, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
     """For each i in [lo, hi): the aggregate of the rows [starts[i], ends[i]) that count. Both ends never go back."""
-    V = open_state(op, V_)
+    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
+    MASK, starts, ends = open_arrays((MASK_, starts_, ends_))
     st = fresh_(alg, op, W, V, m)
-    masked = len(MASK) > 0
+    masked = len(MASK_) > 0
     first = last = starts[lo] if lo < hi else 0
     for i in range(lo, hi):
         start, end = starts[i], ends[i]
@@ -96,9 +97,9 @@ def step_insert(alg, op, H, W, V_, m, scratch, x):
 
 
 @entry
-def step_insert_many(alg, op, H, W, V_, m, scratch, X, lo, hi):
+def step_insert_many(alg, op, H, W_, V_, m, scratch, X_, lo, hi):
     """Insert rows [lo, hi) of the columns; the caller has made room."""
-    V = open_state(op, V_)
+    W, V, X = ptr(W_), open_state(op, V_), open_arrays(X_)
     st = load_(alg, op, H, W, V, m)
     for i in range(lo, hi):
         st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, i)))

@@ -1,0 +1,284 @@
+"""Frames of single rows and moments among a key's events: the rule of windows/bounds.py, by search in place of a sweep.
+
+A query is a row (its position in the arena) or a moment (a key and a time). Its frame is a range of positions of its
+key's block, found in O(log w); `short` says that the window reaches back before what is known.
+
+Sessions, delta and punctuation windows go by runs of rows. Where the run of each row began is kept in a column of ranks
+beside the events and brought up to date behind the first event that changed.
+"""
+
+import numpy as np
+
+from slidewise.algebra.cache import entry, inlined
+from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
+from slidewise.windows.bounds import _within, boundary, earlier, lower_position, sides
+from slidewise.windows.clock import Ticks
+
+RUNS = ("session", "delta", "punctuation")
+
+
+def frames(window: Ticks, name: str, arena: Arena, slots, positions, moments, closed: str, ties: str, known):
+    """(starts, ends, short) of the queries: rows where `positions` has any, otherwise moments.
+
+    known: the time from which on events are known, or None where everything is."""
+    left, right = sides(closed)
+    n = len(slots)
+    los, his, short = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.uint8)
+    times = arena["time"]
+    number = times.dtype.type
+    rows = len(positions) > 0
+    all_known = known is None
+    since = number(0 if all_known else known)
+    if window.kind == "rows":
+        if rows:
+            row_frames(
+                arena.keys,
+                slots,
+                positions,
+                window.range,
+                window.slide,
+                window.offset,
+                left,
+                right,
+                all_known,
+                los,
+                his,
+                short,
+            )
+        else:
+            _moment_ends(window, arena.keys, times, slots, moments, right, his)
+            last_rows(arena.keys, slots, window.range, window.slide, window.offset, all_known, los, his, short)
+        return los, his, short
+    at_row = window.kind != "time" or not (window.slide or window.offset)
+    if rows and (window.kind in ("delta", "punctuation") or (ties == "arrival" and at_row)):
+        his[:] = positions + (1 if right else 0)
+    else:
+        _moment_ends(window, arena.keys, times, slots, moments, right, his)
+    if window.kind in ("time", "tumbling"):
+        tumbling = window.kind == "tumbling"
+        back = number(0 if tumbling else min(window.range + window.offset, np.iinfo(np.int64).max))
+        time_starts(
+            arena.keys,
+            times,
+            slots,
+            moments,
+            number(window.slide),
+            number(window.origin),
+            back,
+            tumbling and not left,
+            not left,
+            all_known,
+            since,
+            number(number is np.int64),
+            his,
+            los,
+            short,
+        )
+    elif window.kind == "lifetime":
+        los[:] = np.minimum(arena.keys[slots, FIRST], his)
+        short[:] = not all_known
+    else:
+        gap = number(window.range if window.kind == "session" else 0)
+        run_frames(
+            arena.keys,
+            times,
+            arena[f"run:{name}"],
+            slots,
+            moments,
+            window.kind == "session",
+            gap,
+            all_known,
+            since,
+            his,
+            los,
+            short,
+        )
+    return los, his, short
+
+
+def _moment_ends(window, keys, times, slots, moments, right, his) -> None:
+    number = times.dtype.type
+    by_time = window.kind == "time"
+    slide, origin, back = (window.slide, window.origin, window.offset) if by_time else (0, 0, 0)
+    moment_ends(keys, times, slots, moments, number(slide), number(origin), number(back), right, his)
+
+
+@entry
+def moment_ends(keys, times, slots, moments, slide, origin, back, beyond, his):
+    for i in range(len(slots)):
+        k = slots[i]
+        t = moments[i]
+        if slide > 0:
+            t = boundary(t, slide, origin, False)
+        his[i] = lower_position(times, keys[k, FIRST], keys[k, LAST], earlier(t, back), beyond)
+
+
+@entry
+def time_starts(
+    keys, times, slots, moments, slide, origin, back, strict, beyond, all_known, since, tick, his, los, short
+):
+    """tick: the step from one time to the next; none between floats."""
+    for i in range(len(slots)):
+        k = slots[i]
+        t = moments[i]
+        if slide > 0:
+            t = boundary(t, slide, origin, strict)
+        x = earlier(t, back)
+        los[i] = lower_position(times, keys[k, FIRST], his[i], x, beyond)
+        if not all_known:
+            short[i] = x < since and (not beyond or x + tick < since)
+
+
+@entry
+def row_frames(keys, slots, positions, n, slide, offset, left, right, all_known, los, his, short):
+    for i in range(len(slots)):
+        k = slots[i]
+        origin = keys[k, START] - keys[k, RANK0]
+        last = positions[i] - origin
+        if slide > 0:
+            last = ((last + 1) // slide) * slide - 1
+        last -= offset
+        end = max(0, last + 1 if right else last)
+        begin = last - n if left else last - n + 1
+        if begin < 0 and not all_known:
+            short[i] = 1
+        begin = min(end, max(0, begin))
+        first = keys[k, FIRST]
+        if origin + begin < first and begin < end:
+            short[i] = 1
+        los[i] = max(origin + begin, first)
+        his[i] = max(origin + end, first)
+
+
+@entry
+def last_rows(keys, slots, n, slide, offset, all_known, los, his, short):
+    for i in range(len(slots)):
+        k = slots[i]
+        origin = keys[k, START] - keys[k, RANK0]
+        end = his[i] - origin
+        if slide > 0:
+            end = (end // slide) * slide
+        end = max(0, end - offset)
+        begin = end - n
+        if begin < 0 and not all_known:
+            short[i] = 1
+        begin = max(0, begin)
+        first = keys[k, FIRST]
+        if origin + begin < first and begin < end:
+            short[i] = 1
+        los[i] = max(origin + begin, first)
+        his[i] = max(origin + end, first)
+
+
+@entry
+def run_frames(keys, times, begun, slots, moments, session, gap, all_known, since, his, los, short):
+    for i in range(len(slots)):
+        k = slots[i]
+        first, end = keys[k, FIRST], his[i]
+        if end <= first or (session and times[end - 1] < earlier(moments[i], gap)):
+            los[i] = end
+            continue
+        start = begun[end - 1] - keys[k, RANK0] + keys[k, START]
+        los[i] = max(start, first)
+        if start < first:
+            short[i] = 1
+        elif not all_known:
+            if session:
+                short[i] = earlier(times[los[i]], gap) < since
+            else:
+                short[i] = begun[end - 1] == 0
+
+
+# ---- where runs begin --------------------------------------------------------------------------------------------------
+
+
+def refresh_runs(window: Ticks, name: str, arena: Arena, touched, closed: str) -> None:
+    """Bring the beginnings of runs up to date for these keys."""
+    begun = arena[f"run:{name}"]
+    if window.kind == "session":
+        times = arena["time"]
+        session_runs(arena.keys, times, touched, times.dtype.type(window.range), begun)
+    elif window.kind == "punctuation":
+        mark_runs(arena.keys, arena[f"by:{window.column}"], touched, sides(closed)[0], begun)
+    elif window.kind == "delta":
+        values = arena[f"by:{window.column}"]
+        delta_runs(arena.keys, values, arena[f"valid:{window.column}"], touched, values.dtype.type(window.range), begun)
+
+
+@inlined
+def _stale(keys, k):
+    """The first position whose run is not known."""
+    origin = keys[k, START] - keys[k, RANK0]
+    if keys[k, CHANGED] >= keys[k, LAST] - origin:
+        return keys[k, LAST]
+    return max(keys[k, FIRST], keys[k, CHANGED] + origin)
+
+
+@entry
+def session_runs(keys, times, touched, gap, begun):
+    for j in range(len(touched)):
+        k = touched[j]
+        rank = keys[k, RANK0] - keys[k, START]
+        first = keys[k, FIRST]
+        for p in range(_stale(keys, k), keys[k, LAST]):
+            if p > first and times[p - 1] >= earlier(times[p], gap):
+                begun[p] = begun[p - 1]
+            else:
+                begun[p] = rank + p
+
+
+@entry
+def mark_runs(keys, marks, touched, left, begun):
+    for j in range(len(touched)):
+        k = touched[j]
+        rank = keys[k, RANK0] - keys[k, START]
+        first = keys[k, FIRST]
+        for p in range(_stale(keys, k), keys[k, LAST]):
+            if p == first or (marks[p] if left else marks[p - 1]):
+                begun[p] = rank + p
+            else:
+                begun[p] = begun[p - 1]
+
+
+@entry
+def delta_runs(keys, values, valid, touched, width, begun):
+    """The longest run ending at each row within `width`: two monotone queues, from where the last known run began."""
+    for j in range(len(touched)):
+        k = touched[j]
+        rank = keys[k, RANK0] - keys[k, START]
+        first, last = keys[k, FIRST], keys[k, LAST]
+        stale = _stale(keys, k)
+        if stale >= last:
+            continue
+        start = first if stale == first else max(first, begun[stale - 1] - rank)
+        largest, smallest = np.empty(last - start, np.int64), np.empty(last - start, np.int64)
+        l0 = l1 = s0 = s1 = 0
+        seen = not_a_number = False
+        for p in range(start, last):
+            if valid[p]:
+                x = values[p]
+                if seen and (x != x) != not_a_number:
+                    start = p
+                    l0 = l1 = s0 = s1 = 0
+                not_a_number = x != x
+                seen = True
+                if not not_a_number:
+                    while l1 > l0 and values[largest[l1 - 1]] <= x:
+                        l1 -= 1
+                    largest[l1] = p
+                    l1 += 1
+                    while s1 > s0 and values[smallest[s1 - 1]] >= x:
+                        s1 -= 1
+                    smallest[s1] = p
+                    s1 += 1
+                    while values[largest[l0]] != values[smallest[s0]] and not _within(
+                        values[largest[l0]], values[smallest[s0]], width
+                    ):
+                        if largest[l0] < smallest[s0]:
+                            start = largest[l0] + 1
+                            l0 += 1
+                        else:
+                            start = smallest[s0] + 1
+                            s0 += 1
+            if p >= stale:
+                begun[p] = rank + start

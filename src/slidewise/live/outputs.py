@@ -1,0 +1,173 @@
+"""Results of many frames at once: the arrays that kernels write them into, whether two differ, and their Arrow columns."""
+
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slidewise.algebra.layout import Layout, Leaf
+from slidewise.algebra.typed import TypedOperator
+from slidewise.errors import InputTypeError
+from slidewise.planner.inputs import Input
+
+
+def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
+    """The Arrow type of an operator's results, known before there are any."""
+    like = op.operator.result_like
+    if like is not None:
+        return inputs[like].arrow
+    if op.compiled:
+        return _layout_type(op.result)
+    samples = [tuple(_sample(i.arrow) for i in inputs)] * 2
+    try:
+        states = [op.operator.lift(*sample) for sample in samples]
+        value = op.operator.lower(op.operator.combine(*states))
+        found = pa.infer_type([value])
+    except Exception as error:
+        raise InputTypeError(
+            f"{op.name}: the type of its result on {', '.join(str(i.arrow) for i in inputs)} is not known "
+            f"beforehand: {error}"
+        ) from error
+    if pa.types.is_null(found) or (pa.types.is_list(found) and pa.types.is_null(found.value_type)):
+        raise InputTypeError(f"{op.name}: the type of its result is not known beforehand")
+    return found
+
+
+def _layout_type(layout: Layout) -> pa.DataType:
+    if layout.width is not None:
+        return pa.list_(pa.from_numpy_dtype(layout.shape.dtype), layout.width)
+
+    def walk(shape):
+        if isinstance(shape, Leaf):
+            return pa.from_numpy_dtype(shape.dtype)
+        names = getattr(shape[0], "_fields", None) or [str(i) for i in range(len(shape) - 1)]
+        return pa.struct([pa.field(n, walk(part)) for n, part in zip(names, shape[1:], strict=True)])
+
+    return walk(layout.shape)
+
+
+def _sample(kind: pa.DataType):
+    """Some value of a column's type."""
+    checks = (
+        (pa.types.is_boolean, True),
+        (pa.types.is_integer, 1),
+        (pa.types.is_floating, 1.0),
+        (pa.types.is_timestamp, datetime(2000, 1, 1)),
+        (pa.types.is_date, date(2000, 1, 1)),
+        (pa.types.is_duration, timedelta(1)),
+        (pa.types.is_time, time()),
+        (pa.types.is_decimal, Decimal(1)),
+        (lambda k: pa.types.is_binary(k) or pa.types.is_large_binary(k) or pa.types.is_fixed_size_binary(k), b"a"),
+        (pa.types.is_list, []),
+        (pa.types.is_struct, {}),
+    )
+    return next((value for check, value in checks if check(kind)), "a")
+
+
+class Answers:
+    """Results of one operator for a number of frames, as kernels write them."""
+
+    def __init__(self, op: TypedOperator, inputs: tuple[Input, ...], kind: pa.DataType, count: int):
+        self.op, self.inputs, self.kind, self.count = op, inputs, kind, count
+        if op.compiled:
+            self.out, self.ok = op.result.alloc(count), np.zeros(count, np.uint8)
+        else:
+            self.out, self.ok = [None] * count, np.zeros(count, np.uint8)
+
+    def pick(self, which: np.ndarray) -> "Answers":
+        """Those at these places."""
+        found = Answers.__new__(Answers)
+        found.op, found.inputs, found.kind, found.count = self.op, self.inputs, self.kind, len(which)
+        found.ok = self.ok[which]
+        if not self.op.compiled:
+            found.out = [self.out[i] for i in which]
+        elif self.op.result.width is None:
+            found.out = tuple(part[which] for part in self.out)
+        else:
+            found.out = (self.out[0].reshape(self.count, -1)[which].reshape(-1),)
+        return found
+
+    def arrow(self, lookup) -> pa.Array:
+        """The column of results; lookup(column, row numbers) fetches values that were only carried by position."""
+        mask = None if self.ok.all() else self.ok == 0
+        like = self.op.operator.result_like
+        if like is not None and self.inputs[like].kind == "position":
+            return lookup(self.inputs[like].column, np.asarray(self._one(), np.int64), mask)
+        if not self.op.compiled:
+            return pa.array(self.out, self.kind)
+        if like is not None:
+            return _like(np.asarray(self.out[0]), mask, self.inputs[like])
+        return _columns(self.op.result, self.out, mask, self.kind)
+
+    def _one(self):
+        if self.op.compiled:
+            return self.out[0]
+        return [0 if value is None else value for value in self.out]
+
+
+def _like(values: np.ndarray, mask, like: Input) -> pa.Array:
+    if pa.types.is_boolean(like.arrow):
+        return pa.array(values != 0, mask=mask)
+    if like.kind == "ticks":
+        width = pa.int32() if like.arrow.bit_width == 32 else pa.int64()
+        return pa.array(values, mask=mask).cast(width).view(like.arrow)
+    found = pa.array(values, mask=mask)
+    return found if found.type == like.arrow else found.cast(like.arrow)
+
+
+def _columns(layout: Layout, out, mask, kind: pa.DataType) -> pa.Array:
+    if layout.width is not None:
+        flat = pa.array(out[0])
+        missing = None if mask is None else pa.array(mask)
+        return pa.FixedSizeListArray.from_arrays(flat, layout.width, mask=missing)
+    leaves = iter(out)
+
+    def walk(shape, kind, mask):
+        if isinstance(shape, Leaf):
+            values = next(leaves)
+            return pa.array(values.view(np.bool_) if shape.dtype == np.bool_ else values, mask=mask)
+        parts = [walk(part, kind.field(i).type, None) for i, part in enumerate(shape[1:])]
+        missing = None if mask is None else pa.array(mask)
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=missing)
+
+    return walk(layout.shape, kind, mask)
+
+
+def differ(old: Answers, new: Answers, lookup) -> np.ndarray:
+    """Where two rows of results are not the same: numbers by their bits, other values by equality."""
+    changed = old.ok != new.ok
+    both = (old.ok != 0) & (new.ok != 0)
+    like = old.op.operator.result_like
+    if like is not None and old.inputs[like].kind == "position":
+        other = np.asarray(old._one(), np.int64) != np.asarray(new._one(), np.int64)
+        if (other & both).any():  # another row, perhaps with the same value
+            a, b = old.arrow(lookup), new.arrow(lookup)
+            same = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+            same |= pc.is_null(a).to_numpy(zero_copy_only=False) & pc.is_null(b).to_numpy(zero_copy_only=False)
+            changed |= both & other & ~same
+        return changed
+    if not old.op.compiled:
+        equal = old.op.operator.equal
+        for i in np.flatnonzero(both):
+            a, b = old.out[i], new.out[i]
+            changed[i] = not (equal(a, b) if equal is not None else _same(a, b))
+        return changed
+    for a, b in zip(old.out, new.out, strict=True):
+        a, b = _bits(a), _bits(b)
+        other = a != b if old.op.result.width is None else (a != b).reshape(old.count, -1).any(axis=1)
+        changed |= both & other
+    return changed
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return values.view(f"u{values.dtype.itemsize}") if values.dtype.kind == "f" else values
+
+
+def _same(a, b) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b) or (a != a and b != b)

@@ -1,0 +1,194 @@
+"""What may be forgotten: events that serve no window of any result still to be given or corrected.
+
+    events        |......... evictable ........|.... reach ....|.... keep ....|.... still accepted in order ....
+    times                                    horizon         corrected     watermark
+
+Results from `corrected` (watermark - keep) on may still change, and their windows reach back to the horizon. Rows windows need the
+last n rows in front of it, runs (session, delta, punctuation) where the run that reaches it began; a lifetime keeps one
+partial of what was forgotten. A key of windows that do not end with time is kept until its `ttl` has passed.
+
+Forgetting changes no answer, so it need not happen at once: it is done for all keys from time to time, at a cost of
+O(keys + forgotten).
+"""
+
+import base64
+import io
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.algebra.cache import entry
+from slidewise.errors import StateError
+from slidewise.live.arena import CAP, CHANGED, FIRST, LAST, NEVER, RANK0, START
+from slidewise.live.frames import RUNS
+from slidewise.live.spec import StreamSpec
+from slidewise.windows.bounds import lower_position
+
+RANK_COLUMN = "__slidewise_rank"
+
+
+class Retention:
+    """Decides when and what the engine forgets."""
+
+    def __init__(self, spec: StreamSpec, engine):
+        self.spec, self.engine = spec, engine
+        kinds = [ticks.kind for ticks in spec.ticks.values()]
+        self.by_time = any(kind in ("time", "tumbling", "session") for kind in kinds)
+        self.lifetime = "lifetime" in kinds
+        self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
+        self._swept_at = None
+        self._left = 0
+
+    def corrected(self):
+        """Results before this time change no more; None: all may."""
+        frontier = self.engine.frontier
+        if frontier.watermark is None:
+            return None
+        if self.spec.results == "final":
+            return frontier.given
+        return frontier.watermark - self.spec.keep
+
+    def horizon(self):
+        """Events before this time serve no window that ends with time."""
+        since = self.corrected()
+        lowest = -np.inf if self.spec.clock.kind == "real" else np.iinfo(np.int64).min
+        return lowest if since is None else max(since - self.spec.reach, lowest)
+
+    def forgotten(self):
+        """Ids of events before this time are known no more."""
+        watermark = self.engine.frontier.watermark
+        lowest = -np.inf if self.spec.clock.kind == "real" else np.iinfo(np.int64).min
+        return lowest if watermark is None else max(watermark - self.spec.keep - self.spec.reach, lowest)
+
+    def maybe(self) -> None:
+        """Sweep if enough can have become evictable since the last time."""
+        since = self.corrected()
+        if since is None:
+            return
+        grown = self.engine.arena.entries > 2 * self._left + 1024
+        if self._swept_at is None or grown or since - self._swept_at >= (self.spec.reach + self.spec.keep) / 8:
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Forget all that can be forgotten now."""
+        since = self.corrected()
+        if since is None:
+            return
+        engine, spec = self.engine, self.spec
+        arena = engine.arena
+        slots = engine.map.slots()
+        number = arena["time"].dtype.type
+        firsts = arena.keys[slots, LAST].copy()
+        for name, ticks in spec.ticks.items():
+            if ticks.kind in RUNS:
+                engine.refresh(slots[arena.keys[slots, CHANGED] < NEVER])
+                gap = number(ticks.range if ticks.kind == "session" else 0)
+                keep_runs(
+                    arena.keys,
+                    arena["time"],
+                    arena[f"run:{name}"],
+                    slots,
+                    number(since),
+                    ticks.kind == "session",
+                    gap,
+                    firsts,
+                )
+        keep_from(
+            arena.keys, arena["time"], slots, number(since), number(self.horizon()), self.by_time, self.rows, firsts
+        )
+        if spec.ttl is not None and spec.endless:
+            idle = arena["time"][np.maximum(arena.keys[slots, LAST] - 1, 0)] < engine.frontier.watermark - spec.ttl
+            firsts[idle] = arena.keys[slots[idle], LAST]
+        dropped = slots[firsts == arena.keys[slots, LAST]]
+        if spec.endless and spec.ttl is None:
+            dropped = dropped[:0]
+        elif spec.endless:
+            dropped = slots[idle]
+        if self.lifetime:
+            for partials in engine.partials:
+                partials.collapse(slots, arena.keys[slots, FIRST], firsts, dropped)
+        gone = arena.evict(slots, firsts)
+        if engine.store.forget(gone):
+            engine.store.keep(arena["number"][arena.live(slots)])
+        if len(dropped):
+            arena.keys[dropped] = 0
+            engine.map.drop(dropped)
+            engine.emission.dropped(dropped)
+        self._swept_at, self._left = since, arena.entries
+
+    # ---- what a log entry cannot say by its events alone ---------------------------------------------------------------------
+
+    def stored_keys(self) -> str:
+        """Keys whose first events are forgotten: how many, and their lifetime's partials; as text for the description."""
+        engine = self.engine
+        slots = engine.map.slots()
+        keys = engine.arena.keys
+        ranks = keys[slots, RANK0] + keys[slots, FIRST] - keys[slots, START]
+        some = ranks > 0
+        slots, ranks = slots[some], ranks[some]
+        columns = dict(zip(self.spec.by, engine.map.columns(slots), strict=True))
+        columns[RANK_COLUMN] = pa.array(ranks)
+        if self.lifetime:
+            for partials in engine.partials:
+                columns[f"__slidewise_{partials.aggregate.name}"] = partials.stored_bases(slots)
+        sink = io.BytesIO()
+        table = pa.table(columns)
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return base64.b64encode(sink.getvalue()).decode()
+
+    def restore_keys(self, text: str) -> None:
+        engine = self.engine
+        if len(engine.map):
+            raise StateError("a compacted log entry must be the first that is absorbed")
+        try:
+            table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
+            table.validate(full=True)
+            ranks = table.column(RANK_COLUMN).to_numpy()
+            columns = [table.column(name).combine_chunks() for name in self.spec.by]
+        except (ValueError, KeyError, OSError, pa.ArrowException) as error:
+            raise StateError(f"the keys of a log entry are damaged: {error}") from error
+        columns = [c.chunk(0) if isinstance(c, pa.ChunkedArray) and c.num_chunks else c for c in columns]
+        if len(ranks) == 0:
+            return
+        if (ranks < 0).any():
+            raise StateError("the keys of a log entry are damaged: a negative rank")
+        codes, keys = engine.map.codes(columns, len(ranks))
+        slots = engine.map.add(keys)[codes]
+        engine.arena.reserve_keys(engine.map.size)
+        engine.arena.keys[slots, RANK0] = ranks
+        if self.lifetime:
+            for partials in engine.partials:
+                partials.restore_bases(slots, table.column(f"__slidewise_{partials.aggregate.name}").to_pylist())
+
+
+@entry
+def keep_from(keys, times, slots, since, horizon, by_time, rows, firsts):
+    """firsts[j]: the earlier of what it is and what time and rows windows of key slots[j] need."""
+    for j in range(len(slots)):
+        k = slots[j]
+        first, last = keys[k, FIRST], keys[k, LAST]
+        if keys[k, CAP] == 0:
+            continue
+        # Results still to be given or corrected: their rows are needed anyhow.
+        current = lower_position(times, first, last, since, False)
+        need = min(firsts[j], current)
+        if by_time:
+            need = min(need, lower_position(times, first, last, horizon, False))
+        if rows >= 0:
+            need = min(need, current - rows)
+        firsts[j] = max(first, need)
+
+
+@entry
+def keep_runs(keys, times, begun, slots, since, session, gap, firsts):
+    for j in range(len(slots)):
+        k = slots[j]
+        first, last = keys[k, FIRST], keys[k, LAST]
+        if first == last:
+            continue
+        current = lower_position(times, first, last, since, False)
+        need = current
+        if current > first and not (session and times[current - 1] < since - gap):
+            need = begun[current - 1] - keys[k, RANK0] + keys[k, START]
+        firsts[j] = max(first, min(firsts[j], need))

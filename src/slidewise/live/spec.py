@@ -1,0 +1,253 @@
+"""What a keyed stream is to do, in one object: windows, aggregates, lateness, and the schemas that go in, out and into the log.
+
+`stream_spec(request, schema, ...)` checks everything once, where the stream is described; the engine (keyed.py) and whoever
+hosts it read the result. It holds operators and types, no data and no compiled code, so it can be sent to other processes.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from slidewise.algebra.operator import Bound
+from slidewise.algebra.typed import TypedOperator
+from slidewise.errors import InputError, InputTypeError
+from slidewise.live.outputs import result_type
+from slidewise.planner.inputs import Input, input_of, plain
+from slidewise.planner.request import Output, Request
+from slidewise.windows import spec as windows_
+from slidewise.windows.clock import Clock, Ticks
+
+RESULTS = ("eager", "final")
+LATE = ("correct", "side", "drop")
+REVISION, LATE_COLUMN, COMPLETE = "revision", "late", "complete"
+HISTORY_COLUMN = "__slidewise_history"
+"""In the log: whether a row only fills windows (it came from `history=`) and is never given out."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate: an operator, how its columns reach it, and the type of its result."""
+
+    name: str
+    bound: Bound
+    inputs: tuple[Input, ...]
+
+    @cached_property
+    def typed(self) -> TypedOperator:
+        return self.bound.operator.typed(tuple(i.dtype for i in self.inputs))
+
+    @cached_property
+    def arrow(self) -> pa.DataType:
+        return result_type(self.typed, self.inputs)
+
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k not in ("typed", "arrow")}
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A stream's windows and rules. Lengths and times are in ticks of `clock`; build it with `stream_spec`."""
+
+    request: Request
+    schema: pa.Schema
+    clock: Clock
+    ticks: dict[str, Ticks]
+    aggregates: tuple[Aggregate, ...]
+    id: tuple[str, ...]
+    results: str
+    late: str
+    keep: int | float
+    delay: int | float | None
+    """How long out-of-order events are waited for (`watermark=`), for whoever computes the watermark."""
+    max_ahead: int | float | None
+    ttl: int | float | None
+    """How long an idle key's events serve windows that do not end with time (rows, delta, punctuation, lifetime)."""
+    known_from: int | float | None
+    """What is known begins here; None: with the first event."""
+    complete: bool
+    stored: tuple[str, ...] = field(default=())
+    """Columns that are kept with an event; others ride along once and are null when a result comes again."""
+
+    @property
+    def time(self) -> str:
+        return self.request.time
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        return self.request.by
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.request.outputs
+
+    @property
+    def emit(self) -> str:
+        return self.request.emit
+
+    @cached_property
+    def tie_columns(self) -> tuple[str, ...]:
+        """What orders events of one key and time: `order=`, then the columns that are looked at, then the id; never arrival."""
+        names = list(self.request.order)
+        for aggregate in self.aggregates:
+            names += aggregate.bound.needed
+        for window in self.request.windows.values():
+            names += window.needed
+        names += self.id
+        return tuple(name for name in dict.fromkeys(names) if name != self.time and name not in self.by)
+
+    @cached_property
+    def stored_columns(self) -> tuple[str, ...]:
+        """Columns of the log, in the order of the input."""
+        kept = {self.time, *self.by, *self.id, *self.tie_columns, *self.stored}
+        return tuple(name for name in self.schema.names if name in kept)
+
+    @cached_property
+    def log_schema(self) -> pa.Schema:
+        fields = [self.schema.field(name) for name in self.stored_columns]
+        return pa.schema([*fields, pa.field(HISTORY_COLUMN, pa.bool_())])
+
+    @cached_property
+    def riding_columns(self) -> tuple[str, ...]:
+        """Columns of the input that come out again: all of them for each event, otherwise key and time."""
+        if self.emit == "event":
+            return tuple(self.schema.names)
+        return (*self.by, self.time)
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        types = {a.name: a.arrow for a in self.aggregates}
+        fields = [pa.field(name, self.schema.field(name).type) for name in self.riding_columns]
+        fields += [pa.field(output.column, types[output.aggregate]) for output in self.outputs]
+        fields.append(pa.field(REVISION, pa.int64()))
+        if self.late != "drop":
+            fields.append(pa.field(LATE_COLUMN, pa.bool_()))
+        if self.complete:
+            fields.append(pa.field(COMPLETE, pa.bool_()))
+        return pa.schema(fields)
+
+    @cached_property
+    def reach(self) -> int | float:
+        """How far behind its row a window looks that ends with time: what is older serves no such window."""
+        found = 0
+        for ticks in self.ticks.values():
+            if ticks.kind in ("time", "tumbling", "session"):
+                found = max(found, ticks.range + ticks.offset + ticks.slide)
+        return found
+
+    @cached_property
+    def endless(self) -> bool:
+        """Whether some window does not end with time, so that an idle key's last events still serve it."""
+        return any(ticks.kind in ("rows", "delta", "punctuation", "lifetime") for ticks in self.ticks.values())
+
+    @cached_property
+    def state_signature(self) -> dict:
+        """What stored state must fit: the log's columns and clock must be the same, and it must reach far enough back."""
+        columns = ";".join(f"{f.name}:{f.type}" for f in self.log_schema)
+        names = "|".join((",".join(self.by), self.time, ",".join(self.id), ",".join(self.tie_columns)))
+        rows = max((t.range + t.offset + t.slide for t in self.ticks.values() if t.kind == "rows"), default=0)
+        return {
+            "columns": columns,
+            "roles": hashlib.sha256(names.encode()).hexdigest()[:16],
+            "clock": f"{self.clock.kind}:{self.clock.tick_ns}:{self.clock.scale}",
+            "reach": self.reach,
+            "keep": self.keep,
+            "rows": rows,
+            "endless": self.endless,
+            "results": self.results,
+        }
+
+
+def stream_spec(
+    request: Request,
+    schema: pa.Schema,
+    *,
+    id=None,
+    results: str = "eager",
+    late: str | None = None,
+    keep=None,
+    watermark=None,
+    max_ahead=None,
+    ttl=None,
+    known_from=None,
+    complete: bool = False,
+    stored=None,
+) -> StreamSpec:
+    """Check a streaming request and bring it into the form the engine runs on.
+
+    Lengths (keep, watermark, max_ahead, ttl) are as in `windows=`: "10m", a timedelta, or a number for number columns. late:
+    "correct" where results are eager, otherwise "side". stored: columns to keep beside the needed ones (None: all).
+    """
+    request.check_columns(schema.names)
+    if results not in RESULTS:
+        raise InputError(f"results must be one of {', '.join(map(repr, RESULTS))}, not {results!r}")
+    if late is None:
+        late = "correct" if results == "eager" else "side"
+    if late not in LATE:
+        raise InputError(f"late must be one of {', '.join(map(repr, LATE))}, not {late!r}")
+    if results == "final" and late == "correct":
+        raise InputError(
+            'late="correct" gives results again, and results="final" gives each once; take results="eager", '
+            'or late="side" or "drop"'
+        )
+    ids = (id,) if isinstance(id, str) else tuple(id or ())
+    for name in ids:
+        if name not in schema.names:
+            raise InputError(f"id: no column {name!r} in the data; it has {', '.join(map(repr, schema.names))}")
+    schema = pa.schema([pa.field(f.name, plain(f.type)) for f in schema])
+    types = {name: schema.field(name).type for name in schema.names}
+    for name in request.by:
+        if pa.types.is_nested(types[name]):
+            raise InputError(f"a key of type {types[name]} is not supported; take its fields apart")
+    for window in request.windows.values():
+        if window.calendar:
+            raise InputError(f"the window {window}: calendar days are not served on streams; take a fixed length")
+    lengths = {"keep": keep, "watermark": watermark, "max_ahead": max_ahead, "ttl": ttl}
+    said = {name: windows_._length(value, name, zero=True) for name, value in lengths.items() if value is not None}
+    extra = [windows_.Window("time", length) for length in said.values()]
+    clock = Clock.of(types[request.time], request.time).refined([*request.windows.values(), *extra])
+    ticks = {name: clock.ticks(window) for name, window in request.windows.items()}
+    measured = {name: clock.ticks(windows_.Window("time", length)).range for name, length in said.items()}
+    largest = max((t.range + t.offset for t in ticks.values() if t.kind in ("time", "tumbling", "session")), default=0)
+    kept = measured.get("keep", largest) if late == "correct" else 0
+    lifetime = any(t.kind == "lifetime" for t in ticks.values())
+    found = StreamSpec(
+        request=request,
+        schema=schema,
+        clock=clock,
+        ticks=ticks,
+        aggregates=tuple(_aggregate(name, bound, types, lifetime) for name, bound in request.aggs.items()),
+        id=ids,
+        results=results,
+        late=late,
+        keep=kept,
+        delay=measured.get("watermark"),
+        max_ahead=measured.get("max_ahead"),
+        ttl=measured.get("ttl"),
+        known_from=known_from,
+        complete=bool(complete),
+        stored=tuple(schema.names) if stored is None else tuple(stored),
+    )
+    if results == "final" and found.emit == "event" and set(found.stored_columns) != set(schema.names):
+        raise InputError('results="final" gives rows out later, so all their columns must be stored; leave out stored=')
+    taken = set(found.riding_columns) | {o.column for o in found.outputs}
+    for name in (REVISION, LATE_COLUMN, COMPLETE):
+        if name in taken and name in found.output_schema.names[len(found.riding_columns) + len(found.outputs) :]:
+            raise InputError(
+                f"the stream adds a column {name!r}, and the data or the results have one already; rename it"
+            )
+    return found
+
+
+def _aggregate(name: str, bound: Bound, types: dict, lifetime: bool) -> Aggregate:
+    inputs = []
+    for place, column in enumerate(bound.columns):
+        found = input_of(bound.operator, place, column, types[column])
+        # Ranks among all values are not known on a stream; a lifetime outlives the rows that positions point to.
+        if found.kind == "rank" or (found.kind == "position" and lifetime):
+            found = Input(column, found.arrow, "object")
+        inputs.append(found)
+    if bound.where is not None and not pa.types.is_boolean(types[bound.where]):
+        raise InputTypeError(f"where={bound.where!r} must be a column of truth values, not {types[bound.where]}")
+    return Aggregate(name, bound, tuple(inputs))

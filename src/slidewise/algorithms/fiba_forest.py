@@ -1,0 +1,184 @@
+"""Forest: an arena with its trees, as Python sees it. Allocates, grows, compacts, and calls the compiled steps or their twin.
+
+One forest of one tree is a live window; a forest with a tree for each key is a keyed stream. Times are int64 codes where the operator
+runs compiled, and any objects that can be compared where it does not.
+"""
+
+import numpy as np
+
+from slidewise.algebra.kernel import twin
+from slidewise.algebra.layout import Leaf
+from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms import fiba_check, fiba_drivers
+from slidewise.algorithms.fiba_nodes import (
+    ARENA_WORDS,
+    BUMP,
+    FIRST_UNIT,
+    HEIGHT,
+    ROOT,
+    SIZE,
+    TREE_WORDS,
+    UNITS,
+    Shape,
+)
+from slidewise.errors import InputError
+
+ARITIES = (2, 4, 8, 16)
+SMALLEST = 16
+"""Units of a new arena."""
+
+
+def default_arity(op: TypedOperator) -> int:
+    """A cheap combine wants wide nodes, which are fewer; an expensive one narrow nodes, of which fewer partials are combined."""
+    if op.compiled and op.operator.cost == "cheap" and op.state.row_bytes <= 64:
+        return 8
+    return 2 if op.compiled and op.state.row_bytes > 256 else 4
+
+
+class Forest:
+    """Trees over one arena. `tree` is a number below `trees`; the trees of a new forest are empty and own no node."""
+
+    def __init__(self, op: TypedOperator, trees: int = 1, min_arity: int | None = None, fingers: bool = True):
+        arity = default_arity(op) if min_arity is None else min_arity
+        if arity not in ARITIES:
+            raise InputError(f"min_arity is one of {', '.join(map(str, ARITIES))}, not {min_arity!r}")
+        self.op, self.shape = op, Shape(arity, fingers)
+        self.steps = fiba_drivers if op.compiled else twin(fiba_drivers)
+        self.A, self.H, self.N, self.V = self._words(ARENA_WORDS), self._words(trees * TREE_WORDS), self._words(0), self._states(0)
+        self.A[BUMP] = FIRST_UNIT
+        self.grow(SMALLEST)
+
+    def _words(self, count: int):
+        return np.zeros(count, np.int64) if self.op.compiled else [0] * count
+
+    def _states(self, slots: int):
+        return self.op.state.alloc(slots) if self.op.compiled else [None] * slots
+
+    @property
+    def arrays(self) -> tuple:
+        """What every entry point of fiba_drivers takes first."""
+        return self.shape, self.op, self.A, self.H, self.N, self.V
+
+    @property
+    def trees(self) -> int:
+        return len(self.H) // TREE_WORDS
+
+    def add_trees(self, count: int) -> None:
+        """That many more empty trees, behind the others."""
+        more = self._words(count * TREE_WORDS)
+        self.H = np.concatenate([self.H, more]) if self.op.compiled else self.H + more
+
+    def size(self, tree: int = 0) -> int:
+        return int(self.H[tree * TREE_WORDS + SIZE])
+
+    def height(self, tree: int = 0) -> int:
+        """Levels above the leaves."""
+        return int(self.H[tree * TREE_WORDS + HEIGHT])
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of the arena up to the last unit ever used: growth slack apart."""
+        arity, units = self.shape.min_arity, int(self.A[BUMP])
+        state = self.op.state.row_bytes if self.op.compiled else 8
+        return units * (8 * (2 * arity + 2) + state * (2 * arity + 1))
+
+    # ---- room ------------------------------------------------------------------------------------------------------
+
+    def grow(self, units: int = 0) -> None:
+        """Make room for that many units in all, and for half as many again as there are at least."""
+        have = int(self.A[UNITS])
+        units = max(units, have + have // 2)
+        words, slots = units * (2 * self.shape.min_arity + 2), units * (2 * self.shape.min_arity + 1)
+        if not self.op.compiled:
+            self.N += [0] * (words - len(self.N))
+            self.V += [None] * (slots - len(self.V))
+        else:
+            N, V = np.empty(words, np.int64), self._states(slots)
+            used = int(self.A[BUMP])
+            live = min(len(self.N), used * (2 * self.shape.min_arity + 2))
+            N[:live] = self.N[:live]
+            for new, old in zip(V, self.V, strict=True):
+                live = min(len(old), used * (2 * self.shape.min_arity + 1) * (self.op.state.width or 1))
+                new[:live] = old[:live]
+            self.N, self.V = N, V
+        self.A[UNITS] = units
+
+    # ---- one entry -------------------------------------------------------------------------------------------------
+
+    def insert(self, tree: int, t, x: tuple) -> None:
+        while not self.steps.step_insert(*self.arrays, tree, t, x):
+            self.grow()
+
+    def evict(self, tree: int) -> None:
+        self.steps.step_evict(*self.arrays, tree)
+
+    def evict_at(self, tree: int, t) -> bool:
+        return bool(self.steps.step_evict_at(*self.arrays, tree, t))
+
+    # ---- answers ---------------------------------------------------------------------------------------------------
+
+    def query(self, tree: int, OUT, OK) -> None:
+        """The lowered aggregate, into place 0 of OUT and OK."""
+        self.steps.step_query(*self.arrays, tree, OUT, OK)
+
+    def query_range(self, tree: int, first, last, OUT, OK) -> bool:
+        """That of the times from first to last, both included; whether there are any."""
+        return bool(self.steps.step_query_range(*self.arrays, tree, first, last, OUT, OK))
+
+    def rank(self, tree: int, t, inclusive: bool = True) -> int:
+        """How many entries are at or before t (inclusive), or before it."""
+        return int(self.steps.step_rank(*self.arrays, tree, t, inclusive))
+
+    def select(self, tree: int, j: int):
+        """The time of the j-th oldest entry."""
+        if not 0 <= j < self.size(tree):
+            raise InputError(f"there is no entry {j} among {self.size(tree)}")
+        return self.steps.step_select(*self.arrays, tree, j)
+
+    def ends(self, tree: int) -> tuple:
+        """The oldest and the youngest time of a tree that is not empty."""
+        return self.steps.step_ends(*self.arrays, tree)
+
+    def export(self, tree: int) -> tuple:
+        """Times and states of all entries, in order: an array (or list), and state arrays (or a list)."""
+        count = self.size(tree)
+        TS, W = self._words(count), self._states(count)
+        self.steps.step_export(*self.arrays, tree, TS, W)
+        return TS, W
+
+    # ---- invariants ------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Assert every invariant of every tree and of the free lists."""
+        H = [[int(self.H[i + w]) for w in range(TREE_WORDS)] for i in range(0, len(self.H), TREE_WORDS)]
+        N = self.N[: int(self.A[BUMP]) * (2 * self.shape.min_arity + 2)]
+        N = N.tolist() if self.op.compiled else N
+        fiba_check.check(self.shape, self.op, [int(word) for word in self.A[:5]], H, N, _States(self.op, self.V))
+
+    def __repr__(self) -> str:
+        filled = sum(1 for i in range(self.trees) if self.H[i * TREE_WORDS + ROOT])
+        return f"<Forest {self.shape} of {self.op!r}: {filled} of {self.trees} trees with entries>"
+
+
+class _States:
+    """State slots, each as the Python object that the interpreted path would hold."""
+
+    def __init__(self, op: TypedOperator, V):
+        self.op, self.V = op, V
+
+    def __getitem__(self, i: int):
+        if not self.op.compiled:
+            return self.V[i]
+        if self.op.kind == "wide":
+            width = self.op.state.width
+            return self.V[0][i * width : (i + 1) * width]
+        leaves = iter(self.V)
+
+        def build(shape):
+            if isinstance(shape, Leaf):
+                value = next(leaves)[i].item()
+                return bool(value) if shape.dtype == np.bool_ else value
+            parts = [build(part) for part in shape[1:]]
+            return tuple(parts) if shape[0] is None else shape[0](*parts)
+
+        return build(self.op.state.shape)

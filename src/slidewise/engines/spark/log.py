@@ -106,13 +106,13 @@ class Log:
         signature: bytes,
         accept: Callable[[bytes], None] = lambda stored: None,
         merge: Callable[[Sequence[pa.Table]], pa.Table] | None = None,
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
     ):
         """`accept(stored)` raises StateError if state with that signature cannot serve; `merge` makes one entry of several."""
         self._store = store
         self._signature = signature
         self._merge = merge or concatenated
-        self._limits = limits
+        self._limits = limits or Limits()
         self._fresh: dict[int, bytes] = {}
         self._dead: set[int] = set()
         self._touched = False
@@ -306,7 +306,7 @@ def _behind(segment: Segment, horizon: int) -> bool:
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     """Several entries as one: the rows of all, the notes (schema metadata) of the last."""
-    return pa.concat_tables(tables).replace_schema_metadata(tables[-1].schema.metadata)
+    return pa.concat_tables(tables).combine_chunks().replace_schema_metadata(tables[-1].schema.metadata)
 
 
 # ---- bytes --------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Plan:
     buckets: int
     direct: bool
     """Whether results leave as columns; otherwise as blobs."""
-    limits: Limits = Limits()
+    limits: Limits | None = None
     cache_bytes: int = workers.DEFAULT_BYTES
 
 

@@ -59,7 +59,7 @@ def rolling_stream(
     buckets: int | None = None,
     control: str | os.PathLike[str] | None = None,
     cache_bytes: int = DEFAULT_BYTES,
-    limits: Limits = Limits(),
+    limits: Limits | None = None,
 ) -> DataFrame:
     """Aggregates over the window of each event of a stream.
 
@@ -112,7 +112,7 @@ def rolling_stream(
 class Road:
     """The operators between events and results, for one specification."""
 
-    def __init__(self, spec: Any, engine: Any, buckets: int, limits: Limits, cache_bytes: int):
+    def __init__(self, spec: Any, engine: Any, buckets: int, limits: Limits | None, cache_bytes: int):
         self.spec, self.engine, self.buckets = spec, engine, buckets
         self.limits, self.cache_bytes = limits, cache_bytes
 

@@ -108,17 +108,16 @@ def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, clos
 
 
 def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> None:
-    slide, origin, back = map(times.dtype.type, rule[1:])
-    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, slide, origin, back, False, right, ends, lo, hi),
-        len(moments))
+    numbers = (_lowest(times), *map(times.dtype.type, rule[1:]), False, right)
+    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, ends, lo, hi), len(moments))
 
 
 def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run) -> None:
-    kind, number = window.kind, times.dtype.type
+    kind, number, lowest = window.kind, times.dtype.type, _lowest(times)
     n = len(moments)
     if kind in ("time", "tumbling"):
         back = _reach(window, number) if kind == "time" else number(0)
-        rule = (number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
+        rule = (lowest, number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
         run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, starts, lo, hi), n)
         run(lambda lo, hi: not_past(starts, ends, lo, hi), n)
         return
@@ -126,7 +125,7 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
     gap = number(0)
     if kind == "session":
         gap = number(window.range)
-        session_starts(times, offsets, gap, begun)
+        session_starts(times, offsets, lowest, gap, begun)
     elif kind == "delta":
         values, valid = column
         width = values.dtype.type(window.range)
@@ -137,8 +136,13 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
         key_starts(offsets, begun)
     else:
         raise InputError(f"no window kind {kind!r}")
-    numbers = (begun, ends, kind == "session", gap)
+    numbers = (lowest, begun, ends, kind == "session", gap)
     run(lambda lo, hi: run_starts(moments, moment_offsets, times, offsets, *numbers, starts, lo, hi), n)
+
+
+def _lowest(times: np.ndarray):
+    """Below every time there is."""
+    return times.dtype.type(-np.inf if times.dtype.kind == "f" else LOWEST)
 
 
 def _reach(window: Ticks, number):
@@ -164,12 +168,11 @@ def boundary(t, slide, origin, strict):
 
 
 @inlined
-def earlier(t, back):
+def earlier(t, back, lowest):
     """t - back, or the lowest time where that leaves int64."""
-    low = t - back
-    if low > t:
-        return LOWEST
-    return low
+    if t < lowest + back:
+        return lowest
+    return t - back
 
 
 @inlined
@@ -198,7 +201,7 @@ def lower_position(times, a, b, x, beyond):
 
 
 @entry
-def positions(moments, moment_offsets, times, offsets, slide, origin, back, strict, beyond, out, lo, hi):
+def positions(moments, moment_offsets, times, offsets, lowest, slide, origin, back, strict, beyond, out, lo, hi):
     """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`."""
     if lo >= hi:
         return
@@ -213,12 +216,12 @@ def positions(moments, moment_offsets, times, offsets, slide, origin, back, stri
             t = moments[i]
             if slide > 0:
                 t = boundary(t, slide, origin, strict)
-            p = lower_position(times, p, b, earlier(t, back), beyond)
+            p = lower_position(times, p, b, earlier(t, back, lowest), beyond)
         while i < stop:
             t = moments[i]
             if slide > 0:
                 t = boundary(t, slide, origin, strict)
-            x = earlier(t, back)
+            x = earlier(t, back, lowest)
             if beyond:
                 while p < b and times[p] <= x:
                     p += 1
@@ -282,7 +285,7 @@ def last_rows(moment_offsets, offsets, n, slide, offset, ends_known, starts, end
 
 
 @entry
-def run_starts(moments, moment_offsets, times, offsets, begun, ends, session, gap, starts, lo, hi):
+def run_starts(moments, moment_offsets, times, offsets, lowest, begun, ends, session, gap, starts, lo, hi):
     """starts[i]: where the run of the last row seen began; a session that ended before the moment is empty."""
     if lo >= hi:
         return
@@ -291,18 +294,18 @@ def run_starts(moments, moment_offsets, times, offsets, begun, ends, session, ga
         while moment_offsets[key + 1] <= i:
             key += 1
         end = ends[i]
-        if end <= offsets[key] or (session and times[end - 1] < earlier(moments[i], gap)):
+        if end <= offsets[key] or (session and times[end - 1] < earlier(moments[i], gap, lowest)):
             starts[i] = end
         else:
             starts[i] = begun[end - 1]
 
 
 @entry
-def session_starts(times, offsets, gap, begun):
+def session_starts(times, offsets, lowest, gap, begun):
     for key in range(len(offsets) - 1):
         start = offsets[key]
         for i in range(offsets[key], offsets[key + 1]):
-            if i > offsets[key] and times[i - 1] < earlier(times[i], gap):
+            if i > offsets[key] and times[i - 1] < earlier(times[i], gap, lowest):
                 start = i
             begun[i] = start
 

@@ -6,7 +6,7 @@ The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops
 import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import combine, emit, get, lift, null_when_empty, open_state, reset, row, twin
+from slidewise.algebra.kernel import combine, emit, get, lift, open_arrays, open_state, ptr, row, twin
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms.drivers import answer
 from slidewise.algorithms.protocol import SCRATCH, Algorithm, evict_, fresh_, insert_, load_, query_, save_, size_
@@ -153,9 +153,8 @@ def begin(alg, op, H, W, V_, m):
 
 
 @inlined
-def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK):
+def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK, masked):
     """Slide the window from rows [first, last) to [start, end)."""
-    masked = len(MASK) > 0
     if start >= last:  # nothing of the old frame is left
         if last > first:
             st = fresh_(alg, op, W, V, m)
@@ -172,13 +171,15 @@ def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK):
 
 
 @entry
-def slide(alg, op, H, W, V_, m, scratch, carry, X, MASK, starts, ends, OUT, OK, lo, hi):
+def slide(alg, op, H, W_, V_, m, scratch, carry, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
     """Results of the frames lo .. hi - 1; the window is left where the next piece goes on."""
-    V = open_state(op, V_)
+    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
+    MASK, starts, ends = open_arrays((MASK_, starts_, ends_))
+    masked = len(MASK_) > 0
     st = load_(alg, op, H, W, V, m)
     first, last = carry[0], carry[1]
     for i in range(lo, hi):
-        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK)
+        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
         st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
     carry[0] = first
     carry[1] = last
@@ -186,17 +187,20 @@ def slide(alg, op, H, W, V_, m, scratch, carry, X, MASK, starts, ends, OUT, OK, 
 
 
 @entry
-def slide_around(alg, op, H, W, V_, m, scratch, carry, H2, W2, V2_, m2, scratch2, carry2, X, MASK, starts, ends, starts2, ends2, OUT, OK,
-                 lo, hi):
+def slide_around(alg, op, H, W_, V_, m, scratch, carry, H2, W2_, V2_, m2, scratch2, carry2, X_, MASK_, starts_, ends_, starts2_,
+                 ends2_, OUT_, OK_, lo, hi):
     """Two windows side by side, and the results of both together."""
-    V = open_state(op, V_)
-    V2 = open_state(op, V2_)
+    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
+    W2, V2 = ptr(W2_), open_state(op, V2_)
+    MASK, starts, ends, starts2, ends2 = open_arrays((MASK_, starts_, ends_, starts2_, ends2_))
+    masked = len(MASK_) > 0
     st = load_(alg, op, H, W, V, m)
     st2 = load_(alg, op, H2, W2, V2, m2)
     first, last, first2, last2 = carry[0], carry[1], carry2[0], carry2[1]
     for i in range(lo, hi):
-        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK)
-        st2, first2, last2 = move_to(alg, op, W2, V2, m2, st2, scratch2, first2, last2, starts2[i], ends2[i], X, MASK)
+        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
+        st2, first2, last2 = move_to(alg, op, W2, V2, m2, st2, scratch2, first2, last2, starts2[i], ends2[i], X, MASK,
+                                      masked)
         if size_(alg, st) == 0:
             st2 = answer(alg, op, W2, V2, m2, st2, scratch2, OUT, OK, i)
         elif size_(alg, st2) == 0:

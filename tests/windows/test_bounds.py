@@ -1,0 +1,145 @@
+"""The boundary rule against every window's definition, and its timelines drawn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slidewise.windows.bounds import CLOSED, frames, frames_as_of
+from slidewise.windows.clock import Ticks
+from tests.windows.naive import Rows, members, members_at
+
+WINDOWS = [
+    Ticks("time", 5),
+    Ticks("time", 1),
+    Ticks("time", 5, offset=2),
+    Ticks("time", 5, slide=3),
+    Ticks("time", 4, slide=2, origin=1),
+    Ticks("time", 2, slide=5, offset=3, origin=2),
+    Ticks("rows", 3),
+    Ticks("rows", 4, slide=3),
+    Ticks("rows", 2, offset=2),
+    Ticks("tumbling", 4, slide=4),
+    Ticks("tumbling", 3, slide=3, origin=1),
+    Ticks("session", 2),
+    Ticks("delta", 3, column="x"),
+    Ticks("punctuation", column="x"),
+    Ticks("lifetime"),
+]
+
+
+@st.composite
+def sorted_rows(draw):
+    """A few keys, many ties, some gaps; keys without rows too."""
+    counts = draw(st.lists(st.integers(0, 12), min_size=1, max_size=4))
+    keys, times = [], []
+    for key, count in enumerate(counts):
+        t = draw(st.integers(-10, 5))
+        for _ in range(count):
+            t += draw(st.sampled_from([0, 0, 1, 1, 2, 3, 7]))
+            keys.append(key)
+            times.append(t)
+    column = draw(st.lists(st.integers(0, 6), min_size=len(keys), max_size=len(keys)))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Rows(keys, times, column), offsets
+
+
+def column_of(window, rows, dtype=np.int64):
+    if window.kind == "punctuation":
+        return [x % 3 == 0 for x in rows.column], (np.array([x % 3 == 0 for x in rows.column], np.uint8), None)
+    return rows.column, (np.array(rows.column, dtype), None)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@given(case=sorted_rows(), closed=st.sampled_from(list(CLOSED)), ties=st.sampled_from(["peers", "arrival"]))
+def test_frames_follow_the_definition(window, case, closed, ties):
+    rows, offsets = case
+    plain, column = column_of(window, rows)
+    starts, ends = frames(window, np.array(rows.times, np.int64), offsets, closed=closed, ties=ties, column=column)
+    for i in range(len(rows.times)):
+        expected = members(window, Rows(rows.keys, rows.times, plain), i, closed, ties)
+        assert list(range(starts[i], ends[i])) == expected
+    assert (np.diff(starts) >= 0).all(), "starts never go back"
+    assert (np.diff(ends) >= 0).all(), "ends never go back"
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@given(case=sorted_rows(), closed=st.sampled_from(list(CLOSED)), data=st.data())
+def test_frames_as_of_follow_the_definition(window, case, closed, data):
+    rows, offsets = case
+    moments = [sorted(data.draw(st.lists(st.integers(-12, 30), max_size=6))) for _ in range(len(offsets) - 1)]
+    moment_offsets = np.concatenate([[0], np.cumsum([len(m) for m in moments])]).astype(np.int64)
+    flat = np.array([m for key in moments for m in key], np.int64)
+    plain, column = column_of(window, rows)
+    starts, ends = frames_as_of(window, flat, moment_offsets, np.array(rows.times, np.int64), offsets, closed=closed, column=column)
+    place = 0
+    for key, of_key in enumerate(moments):
+        for moment in of_key:
+            expected = members_at(window, Rows(rows.keys, rows.times, plain), key, moment, closed)
+            assert list(range(starts[place], ends[place])) == expected
+            place += 1
+
+
+@pytest.mark.parametrize("window", [w for w in WINDOWS if w.kind in ("time", "tumbling", "session")], ids=str)
+@given(case=sorted_rows(), closed=st.sampled_from(list(CLOSED)))
+def test_float_times_follow_the_same_rule(window, case, closed):
+    rows, offsets = case
+    whole = frames(window, np.array(rows.times, np.int64), offsets, closed=closed)
+    real = frames(window, np.array(rows.times, np.float64), offsets, closed=closed)
+    assert [x.tolist() for x in whole] == [x.tolist() for x in real]
+
+
+@given(case=sorted_rows(), data=st.data())
+def test_parts_join_without_a_seam(case, data):
+    """Frames may be computed part by part, cut anywhere."""
+    rows, offsets = case
+    times = np.array(rows.times, np.int64)
+
+    def in_parts(part, n):
+        cuts = [0, *sorted(data.draw(st.lists(st.integers(0, n), max_size=3))), n]
+        for lo, hi in zip(cuts, cuts[1:]):
+            part(lo, hi)
+
+    for window in (Ticks("time", 5), Ticks("time", 4, slide=3, offset=1), Ticks("rows", 3), Ticks("tumbling", 4, slide=4), Ticks("session", 2)):
+        whole, cut = frames(window, times, offsets), frames(window, times, offsets, run=in_parts)
+        assert [x.tolist() for x in whole] == [x.tolist() for x in cut]
+
+
+def test_times_at_the_ends_of_int64():
+    """A range that reaches below the lowest time reaches everything, and does not wrap around."""
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    times, offsets = np.array([low, low + 1, 0, high]), np.array([0, 4])
+    starts, ends = frames(Ticks("time", high), times, offsets, closed="both")
+    assert starts.tolist() == [0, 0, 1, 2]
+    assert ends.tolist() == [1, 2, 3, 4]
+
+
+def test_the_timeline_of_the_docs():
+    """
+    time     1       3  3           7   8
+    place    0       1  2           3   4         range 4, at the row of time 7
+
+    right          (3   .   .   .   7]            only 7: the left end, 3, is out
+    left           [3   .   .   .   7)            3 and 3: the right end, 7, is out
+    both           [3   .   .   .   7]
+    neither        (3   .   .   .   7)            nothing
+    """
+    times, offsets = np.array([1, 3, 3, 7, 8]), np.array([0, 5])
+    found = {closed: frames(Ticks("time", 4), times, offsets, closed=closed) for closed in CLOSED}
+    assert {closed: (int(s[3]), int(e[3])) for closed, (s, e) in found.items()} == {
+        "right": (3, 4), "left": (1, 3), "both": (1, 4), "neither": (3, 3),
+    }
+
+
+def test_nan_and_infinity_in_a_delta_column():
+    """A NaN is within nothing but NaN; two infinities of one sign are within anything."""
+    values = np.array([1.0, np.nan, np.nan, 2.0, np.inf, np.inf, 5.0])
+    times, offsets = np.arange(7), np.array([0, 7])
+    starts, _ = frames(Ticks("delta", 3.0, column="x"), times, offsets, column=(values, None))
+    assert starts.tolist() == [0, 1, 1, 3, 4, 4, 6]
+
+
+def test_a_null_neither_widens_nor_ends_a_delta_run():
+    values, valid = np.array([1, 99, 2, 9]), np.array([1, 0, 1, 1], np.uint8)
+    starts, _ = frames(Ticks("delta", 3, column="x"), np.arange(4), np.array([0, 4]), column=(values, valid))
+    assert starts.tolist() == [0, 0, 0, 3]

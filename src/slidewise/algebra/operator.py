@@ -128,9 +128,9 @@ class Operator:
             raise InputError(f"{self.name}: the columns have different lengths")
         events = list(zip(*columns)) if columns else [()] * (rows or 0)
         events = [event for event in events if not any(value is None for value in event)]
-        op = self.resolved(tuple(_dtype_of([event[k] for event in events]) for k in range(len(columns))))
+        op = self.resolved(tuple(dtype_of([event[k] for event in events]) for k in range(len(columns))))
         if not events:
-            return op.empty
+            return None if op.empty is None else op.lower(op.identity)
         state = op.lift(*events[0])
         for event in events[1:]:
             state = op.combine(state, op.lift(*event))
@@ -168,7 +168,7 @@ class Bound:
         return self.columns + (() if self.where is None else (self.where,))
 
 
-def _dtype_of(values: list):
+def dtype_of(values: list):
     """The NumPy type of a list of numbers, or `object`."""
     if not values:
         return np.dtype(np.float64)

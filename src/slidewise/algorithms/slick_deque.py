@@ -31,7 +31,9 @@ from slidewise.algebra.kernel import (
     inverse,
     lift,
     null_when_empty,
+    open_arrays,
     open_state,
+    ptr,
     put,
     reset,
     row,
@@ -154,31 +156,52 @@ def move(op, H, W, V, m, W2, V2, m2):
         put(op, V2, m2 + 1, get(op, V, m + 1))
 
 
+@inlined
+def write(op, V, OUT, OK, place, some, slot, scratch):
+    """The lowered state of a slot, or what an empty window gives."""
+    if some:
+        emit(op, OUT, OK, place, get(op, V, slot))
+    elif null_when_empty(op):
+        OK[place] = 0
+    else:
+        emit(op, OUT, OK, place, reset(op, get(op, V, scratch)))
+
+
+@inlined
+def finger(W, m, head, tail, node, start):
+    """The first node at or after `start`, looked for from `node` on. Back only if what was under the finger is dropped."""
+    node = min(max(node, head), tail)
+    while node > head and W[(node - 1) & m] >= start:
+        node -= 1
+    while node < tail and W[node & m] < start:
+        node += 1
+    return node
+
+
 @compiled_entry
-def run_ranges(op, W, V_, m, scratch, X, MASK, STARTS, ends, OUT, OK, lo, hi):
+def run_ranges(op, ranges, W_, V_, m, scratch, X_, MASK_, STARTS_, ends_, OUT_, OK_, lo, hi):
     """Many frames with a common end, in one pass: for each i in [lo, hi) and each range q the aggregate of the rows
-    [STARTS[q, i], ends[i]) that count, into place q * len(ends) + i. No start and no end ever goes back.
+    [STARTS[q * n + i], ends[i]) that count, into place q * n + i, where n = len(ends). No start and no end goes back.
 
     Selective: one deque, and for each range a finger on its node, kept in word m + 1 + q; fingers move on with the
     frames, so an answer is amortised O(1) and costs no combine. Invertible: a running answer for each range in slot
     scratch + 2 + q, and how many rows it holds in word m + 1 + q. Rows go by their number: m + 1 is at least the
     longest frame. The arrays come from `arrays(..., more=ranges)`."""
-    V = open_state(op, V_)
-    ranges, rows = STARTS.shape[0], len(ends)
-    masked = len(MASK) > 0
-    head = tail = 0
-    first = last = ends[lo] if lo < hi else 0
+    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
+    MASK, STARTS, ends = open_arrays((MASK_, STARTS_, ends_))
+    n = len(ends_)
+    masked = len(MASK_) > 0
+    head = tail = last = 0
     for q in range(ranges):
         W[m + 1 + q] = 0
-        if lo < hi:
-            first = last = min(first, STARTS[q, lo])
-        if not selective(op):
-            put(op, V, scratch + 2 + q, reset(op, get(op, V, scratch)))
+        put(op, V, scratch + 2 + q, reset(op, get(op, V, scratch)))
     for i in range(lo, hi):
+        oldest = ends[i]
+        for q in range(ranges):
+            oldest = min(oldest, STARTS[q * n + i])
+        if i == lo:
+            last = oldest
         if selective(op):
-            oldest = ends[i]
-            for q in range(ranges):
-                oldest = min(oldest, STARTS[q, i])
             while head < tail and W[head & m] < oldest:
                 head += 1
             while last < ends[i]:
@@ -187,28 +210,18 @@ def run_ranges(op, W, V_, m, scratch, X, MASK, STARTS, ends, OUT, OK, lo, hi):
                     tail = push(op, W, V, m, head, tail, last, s, get(op, V, scratch + 1))
                 last += 1
             for q in range(ranges):
-                node = min(max(W[m + 1 + q], head), tail)
-                while node > head and W[(node - 1) & m] >= STARTS[q, i]:  # the node under the finger was dropped
-                    node -= 1
-                while node < tail and W[node & m] < STARTS[q, i]:
-                    node += 1
+                node = finger(W, m, head, tail, W[m + 1 + q], STARTS[q * n + i])
                 W[m + 1 + q] = node
-                if node < tail:
-                    emit(op, OUT, OK, q * rows + i, get(op, V, node & m))
-                elif null_when_empty(op):
-                    OK[q * rows + i] = 0
-                else:
-                    emit(op, OUT, OK, q * rows + i, reset(op, get(op, V, scratch)))
+                write(op, V, OUT, OK, q * n + i, node < tail, node & m, scratch)
         else:
             for q in range(ranges):
-                start = STARTS[q, i]
-                before = STARTS[q, i - 1] if i > lo else first
                 answer = get(op, V, scratch + 2 + q)
                 count = W[m + 1 + q]
-                for leaving in range(before, min(start, last)):  # these came when they were in the frame
-                    if not masked or MASK[leaving]:
-                        answer = inverse(op, answer, answer, get(op, V, leaving & m))
-                        count -= 1
+                if i > lo:  # rows between two starts were in the frame when they came, if they came
+                    for leaving in range(STARTS[q * n + i - 1], min(STARTS[q * n + i], last)):
+                        if not masked or MASK[leaving]:
+                            answer = inverse(op, answer, answer, get(op, V, leaving & m))
+                            count -= 1
                 if count == 0:
                     answer = reset(op, answer)
                 put(op, V, scratch + 2 + q, answer)
@@ -218,18 +231,13 @@ def run_ranges(op, W, V_, m, scratch, X, MASK, STARTS, ends, OUT, OK, lo, hi):
                     s = lift(op, get(op, V, scratch), row(X, last))
                     put(op, V, last & m, s)
                     for q in range(ranges):
-                        if last >= STARTS[q, i]:
+                        if last >= STARTS[q * n + i]:
                             answer = get(op, V, scratch + 2 + q)
                             put(op, V, scratch + 2 + q, combine(op, answer, answer, s))
                             W[m + 1 + q] += 1
                 last += 1
             for q in range(ranges):
-                if W[m + 1 + q] > 0:
-                    emit(op, OUT, OK, q * rows + i, get(op, V, scratch + 2 + q))
-                elif null_when_empty(op):
-                    OK[q * rows + i] = 0
-                else:
-                    emit(op, OUT, OK, q * rows + i, reset(op, get(op, V, scratch)))
+                write(op, V, OUT, OK, q * n + i, W[m + 1 + q] > 0, scratch + 2 + q, scratch)
 
 
 def check(op, H, W, V, m):
@@ -241,8 +249,8 @@ def check(op, H, W, V, m):
         values = (V[p & m] for p in range(F, E))
         assert alike(op, V[m + 1], fold(op, values)), "the answer is the aggregate of the window"
         return
+    assert tail - head <= E - F, "no more nodes than events"
     nodes = [(W[k & m], V[k & m]) for k in range(head, tail)]
-    assert len(nodes) <= E - F, "no more nodes than events"
     assert (len(nodes) > 0) == (E > F), "a window with events has a candidate"
     if nodes:
         assert nodes[0][0] >= F, "nodes are events of the window"

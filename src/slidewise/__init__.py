@@ -22,6 +22,7 @@ _WHERE = {
         "StateError",
         "AggregateOverflowError",
         "JobError",
+        "RunError",
     ),
     "slidewise.algebra.operator": ("operator", "Operator"),
     "slidewise.algebra.laws": ("check_laws",),

@@ -42,3 +42,7 @@ class AggregateOverflowError(SlidewiseError, OverflowError):
 
 class JobError(SlidewiseError, ValueError):
     """A job file that cannot be right."""
+
+
+class RunError(SlidewiseError, RuntimeError):
+    """A job that failed while it ran."""

@@ -37,6 +37,38 @@ def _everywhere(
     pass
 
 
+JobFile = Annotated[str, typer.Argument(metavar="JOB.toml", help="The job file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one key for this run: --set sink.path=out. May be repeated."),
+]
+
+
+@app.command()
+def run(
+    job: JobFile,
+    settings: Settings = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the job file and stop.")] = False,
+    explain_it: Annotated[bool, typer.Option("--explain", help="Show the plan and stop.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run a job file. Everything in it is checked before anything starts."""
+    from slidewise.cli import jobs
+
+    if explain_it:
+        return jobs.explain(job, settings or [], as_json)
+    return jobs.run(job, settings or [], dry_run=dry_run, quiet=quiet, as_json=as_json)
+
+
+@app.command()
+def explain(job: JobFile, settings: Settings = None, as_json: AsJson = False) -> int:
+    """Show how a job would be computed, and why so. Nothing is run."""
+    from slidewise.cli import jobs
+
+    return jobs.explain(job, settings or [], as_json)
+
+
 @app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
     add_help_option=False,

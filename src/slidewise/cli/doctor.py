@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -77,8 +76,6 @@ def _tried(what: str, check: Callable[[], str]) -> Finding:
 
 def _python() -> Finding:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    if sys.version_info < (3, 11):
-        return Finding("Python", "failed", detail, "Slidewise needs Python 3.11 or newer")
     return Finding("Python", "ok", detail)
 
 

@@ -1,0 +1,146 @@
+"""`slidewise run` and `slidewise explain`: a job file, its progress, its summary."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.text import Text
+
+from slidewise.cli import terminal
+from slidewise.cli.outcome import OK
+from slidewise.errors import RunError
+from slidewise.pipeline import Checked, Summary
+from slidewise.pipeline import load as load_job
+from slidewise.pipeline import run as run_job
+
+
+def run(file: str, settings: list[str], *, dry_run: bool, quiet: bool, as_json: bool) -> int:
+    checked = load_job(file, settings)
+    if dry_run:
+        told = {"ok": True, "job": checked.document.shown()}
+        terminal.print_json(told) if as_json else print(f"{file}: right. {_told(checked)}")
+        return OK
+    summary = run_checked(checked, quiet=quiet or as_json, console_out=not as_json)
+    if as_json:
+        terminal.print_json(summary.as_dict())
+    elif not quiet:
+        print(_ended(summary))
+    return OK
+
+
+def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> Summary:
+    """Run it with progress on a terminal; Ctrl-C asks a stream to end, a second one insists."""
+    stop = threading.Event()
+    progress = terminal.Progress(checked.document.name, quiet=quiet)
+    with spark_log() as log, progress, asked_to_stop(stop, progress.note) as install:
+        try:
+            return run_job(
+                checked,
+                on_step=progress.step,
+                stop=stop,
+                show=_show if console_out else lambda table, title: None,
+                log=log.path,
+                on_session=install,
+            )
+        except RunError as error:
+            raise RunError(f"{checked.document.name} failed: {error}{log.kept()}") from error
+
+
+def explain(file: str, settings: list[str], as_json: bool) -> int:
+    import slidewise as sw
+
+    checked = load_job(file, settings)
+    if checked.schema is None:
+        raise RunError("the source's columns are not known before it is read; give them in [source.schema]")
+    arguments = {key: value for key, value in checked.arguments.items() if key not in ("query_time", "query_by")}
+    plan = sw.explain(checked.schema.empty_table(), **arguments)
+    if as_json:
+        terminal.print_json(plan.as_dict() if hasattr(plan, "as_dict") else {"plan": str(plan)})
+    else:
+        print(plan)
+    return OK
+
+
+def _told(checked: Checked) -> str:
+    job = checked.job
+    results = len(checked.arguments["aggs"]) * len(checked.arguments["windows"])
+    source, sink = job.source.__struct_config__.tag, job.sink.__struct_config__.tag
+    return f"A {job.mode} from {source} to {sink}, {results} result column{'s' if results != 1 else ''}."
+
+
+def _ended(summary: Summary) -> str:
+    rate = f"{summary.rows / max(summary.seconds, 1e-9):,.0f} rows/s" if summary.rows else "no rows"
+    text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s, {summary.rows:,} rows, {rate}; "
+    text += f"results in {summary.sink}"
+    if summary.mode != "stream":
+        return text
+    counts = {key: value for key, value in summary.counts.items() if key not in ("in", "out") and value}
+    told = ", ".join(f"{key} {value:,}" for key, value in counts.items())
+    text += f"\n{len(summary.steps)} micro-batches, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
+    return text + ("\nRun it again to go on from here." if summary.state == "stopped" else "")
+
+
+def _show(table: pa.Table, title: str) -> None:
+    shown = terminal.table(*table.column_names, title=title or None)
+    for row in table.to_pylist():
+        shown.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
+    terminal.console().print(shown)
+
+
+@contextlib.contextmanager
+def asked_to_stop(stop: threading.Event, note: Any) -> Iterator[Any]:
+    """Signals set `stop`; gives a function that installs the handlers (again: Spark puts its own in their place)."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def handle(number: int, frame: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        note("ending after this micro-batch (once more to stop at once)")
+
+    def install() -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in before:
+                signal.signal(number, handle)
+
+    try:
+        yield install
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _Log:
+    def __init__(self, path: Path):
+        self.path, self.wanted = path, False
+
+    def kept(self) -> str:
+        """A word on where Spark's own words are; the file then stays."""
+        if not self.path.exists() or not self.path.stat().st_size:
+            return ""
+        self.wanted = True
+        return f"\nSpark's own words are in {self.path}"
+
+
+@contextlib.contextmanager
+def spark_log() -> Iterator[_Log]:
+    """A file for what Spark would write on standard error; it stays only if something went wrong."""
+    handle, name = tempfile.mkstemp(prefix="slidewise-", suffix=".log")
+    os.close(handle)
+    log = _Log(Path(name))
+    try:
+        yield log
+    finally:
+        if not log.wanted:
+            log.path.unlink(missing_ok=True)
+        sys.stderr.flush()

@@ -1,0 +1,88 @@
+"""The columns a source will have, as far as that can be known before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from slidewise.errors import SlidewiseError
+from slidewise.pipeline import schema
+from slidewise.pipeline.positions import Path as Key
+from slidewise.pipeline.problems import Problem, meant
+from slidewise.pipeline.reading import Document, is_local
+from slidewise.pipeline.types import arrow_and_spark
+
+_MOMENT = pa.timestamp("us", tz="UTC")
+RATE = pa.schema([("timestamp", _MOMENT), ("value", pa.int64())])
+TEXT = pa.schema([("value", pa.string()), ("timestamp", _MOMENT)])
+"""Of sockets and Kafka with `value = "text"`: the text, and when it arrived."""
+
+
+def columns_of(document: Document, source: schema.Source, key: Key, streams: bool) -> tuple[pa.Schema | None, list[Problem]]:
+    """The Arrow schema of a source, or None where only Spark will know; and what is wrong about it."""
+    if isinstance(source, schema.RateSource):
+        return RATE, []
+    declared, found = _declared(getattr(source, "schema", {}), key)
+    path = getattr(source, "path", None)
+    if path is not None and is_local(path) and not Path(document.path(path)).exists() and "*" not in path:
+        found.append(Problem((*key, "path"), f'no file or folder "{path}"{_neighbour(Path(document.path(path)))}'))
+    if isinstance(source, schema.ReplaySource) and not found:
+        return _of_replay(document, source, key, found)
+    if found or declared is not None:
+        return declared, found
+    if isinstance(source, (schema.SocketSource, schema.KafkaSource)) and source.value == "text":
+        return TEXT, []
+    if isinstance(source, (schema.ParquetSource, schema.DeltaSource)):
+        known = _of_parquet(document, source.path) if isinstance(source, schema.ParquetSource) else None
+        if known is None and streams and isinstance(source, schema.ParquetSource):
+            found.append(Problem(key, 'a stream needs the key "schema": there are no files yet that would tell the columns'))
+        return known, found
+    found.append(Problem(key, f'needs the key "schema", the columns and their types: [{".".join(map(str, key))}.schema]'))
+    return None, found
+
+
+def _declared(columns: dict[str, str], key: Key) -> tuple[pa.Schema | None, list[Problem]]:
+    found, fields = [], []
+    for name, kind in columns.items():
+        try:
+            fields.append(pa.field(name, arrow_and_spark(kind)[0]))
+        except SlidewiseError as error:
+            found.append(Problem((*key, "schema", name), str(error)))
+    return (pa.schema(fields) if fields and not found else None), found
+
+
+def _of_parquet(document: Document, path: str) -> pa.Schema | None:
+    import pyarrow.dataset as ds
+
+    if not is_local(path):
+        return None
+    try:
+        found = ds.dataset(document.path(path), format="parquet", partitioning="hive").schema
+    except (OSError, pa.ArrowException):
+        return None
+    return found if found.names else None
+
+
+def _of_replay(
+    document: Document, source: schema.ReplaySource, key: Key, found: list[Problem]
+) -> tuple[pa.Schema | None, list[Problem]]:
+    from slidewise.pipeline.replay import read_file
+
+    if (source.rows is None) == (source.step is None):
+        found.append(Problem(key, 'needs one of the keys "rows" and "step": what a micro-batch takes'))
+        return None, found
+    try:
+        columns = read_file(document.path(source.path)).schema
+    except (OSError, pa.ArrowException, SlidewiseError) as error:
+        found.append(Problem((*key, "path"), f"cannot be read: {error}"))
+        return None, found
+    if source.order_by not in columns.names:
+        told = f'the source has no column "{source.order_by}"{meant(source.order_by, columns.names)}'
+        found.append(Problem((*key, "order_by"), told))
+    return columns, found
+
+
+def _neighbour(path: Path) -> str:
+    hint = meant(path.name, [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else [])
+    return hint if hint.endswith("?") else ""

@@ -1,0 +1,217 @@
+"""Run a job that was checked: on Spark or in this process, as a batch or as a stream; and turn what goes wrong into words."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import slidewise as sw
+from slidewise.errors import RunError, SlidewiseError
+from slidewise.pipeline import meaning, schema
+from slidewise.pipeline.checking import Checked
+from slidewise.pipeline.ownership import check_owner, note_owner
+from slidewise.pipeline.progress import Step, Summary, step_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+_GRACE_SECONDS = 60
+"""How long a micro-batch that runs may take to end after a stop was asked for."""
+
+Show = Callable[[pa.Table, str], None]
+
+
+def run(
+    checked: Checked,
+    *,
+    on_step: Callable[[Step], None] = lambda step: None,
+    stop: threading.Event | None = None,
+    show: Show | None = None,
+    log: Path | None = None,
+    on_session: Callable[[], None] = lambda: None,
+) -> Summary:
+    """Run the job to its end, or until `stop` is set.
+
+    on_step is told of each micro-batch; show is given the rows of the sink `console`; log is a file for Spark's own words;
+    on_session is called when Spark is up (it sets signal handlers of its own when it starts).
+    """
+    job, document = checked.job, checked.document
+    summary = Summary(document.name, job.mode, _sink_name(checked))
+    try:
+        if job.engine == "local":
+            return _run_here(checked, summary, show or _print)
+        if checked.streams:
+            check_owner(document)
+        from slidewise.pipeline.session import open_session
+
+        spark, ours = open_session(document.name, job.spark, log)
+        try:
+            on_session()
+            if checked.streams:
+                return _run_stream(checked, summary, spark, on_step, stop or threading.Event(), show or _print)
+            return _run_batch(checked, summary, spark, show or _print)
+        finally:
+            if ours:
+                spark.stop()
+    except SlidewiseError:
+        raise
+    except Exception as error:
+        raise RunError(document.origin.secrets.hide(words(error))) from error
+
+
+def _run_here(checked: Checked, summary: Summary, show: Show) -> Summary:
+    from slidewise.pipeline import local
+
+    sink = checked.job.sink
+    summary.rows, results = local.compute(checked)
+    if isinstance(sink, schema.MemorySink):
+        summary.table = results
+    elif isinstance(sink, schema.ConsoleSink):
+        show(results.slice(0, sink.rows), "")
+    else:
+        assert isinstance(sink, schema.FileSink)
+        local.write_table(checked.document, sink, results)
+    return summary.ended()
+
+
+def _run_batch(checked: Checked, summary: Summary, spark: SparkSession, show: Show) -> Summary:
+    from slidewise.pipeline.sinks import write_batch
+    from slidewise.pipeline.sources import batch_frame
+
+    job, document = checked.job, checked.document
+    data = batch_frame(spark, document, job.source)
+    if job.as_of is None:
+        results = sw.rolling(data, **checked.arguments)
+    else:
+        results = sw.as_of(batch_frame(spark, document, job.as_of.queries), data, **checked.arguments)
+    counted, observation = _counted(results)
+    summary.table = write_batch(checked, counted, show)
+    summary.rows = observation.get["rows"] if not isinstance(job.sink, schema.ConsoleSink) else 0
+    return summary.ended()
+
+
+def _counted(results: DataFrame) -> tuple[DataFrame, Any]:
+    """The same rows, counted on the way."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    observation = Observation("slidewise_rows")
+    return results.observe(observation, F.count(F.lit(1)).alias("rows")), observation
+
+
+def results_of(checked: Checked, spark: SparkSession) -> DataFrame:
+    """The stream of results."""
+    from slidewise.pipeline.sources import batch_frame, stream_frame
+
+    job, document = checked.job, checked.document
+    more = meaning.stream_arguments(job)
+    if job.history is not None:
+        more["history"] = batch_frame(spark, document, job.history)
+    return sw.rolling(stream_frame(spark, document, job.source), **checked.arguments, **more)
+
+
+def _run_stream(
+    checked: Checked, summary: Summary, spark: SparkSession, on_step: Callable[[Step], None], stop: threading.Event, show: Show
+) -> Summary:
+    from slidewise.pipeline.sinks import StreamSink
+
+    job, document = checked.job, checked.document
+    assert job.stream is not None
+    sink = StreamSink(checked, show)
+    writer = results_of(checked, spark).writeStream.outputMode("append").queryName(document.name).foreachBatch(sink)
+    if job.stream.checkpoint is not None:
+        writer = writer.option("checkpointLocation", document.path(job.stream.checkpoint))
+    query = writer.trigger(**_trigger(job.stream.trigger)).start()
+    note_owner(document, query.id)
+    reporter = _Reporter(query, summary, on_step)
+    try:
+        while not query.awaitTermination(0.25):
+            reporter.tell()
+            if stop.is_set():
+                _wait_for_the_batch(query, reporter)
+                break
+    finally:
+        if query.isActive:
+            query.stop()
+        reporter.tell()
+    summary.rows = sum(step.rows for step in summary.steps)
+    summary.table = sink.table()
+    return summary.ended("stopped" if stop.is_set() else "finished")
+
+
+def _trigger(text: str) -> dict[str, Any]:
+    if text == "available_now":
+        return {"availableNow": True}
+    if text == "asap":
+        return {"processingTime": "0 seconds"}
+    from slidewise.windows.duration import nanoseconds
+
+    return {"processingTime": f"{nanoseconds(text) // 1_000_000} milliseconds"}
+
+
+class _Reporter:
+    """Tells of each micro-batch once."""
+
+    def __init__(self, query: StreamingQuery, summary: Summary, on_step: Callable[[Step], None]):
+        self.query, self.summary, self.on_step = query, summary, on_step
+        self.last = -1
+
+    def tell(self) -> None:
+        for progress in self.query.recentProgress:
+            # Between micro-batches Spark also reports that nothing happened, under the number that comes next.
+            if progress["batchId"] <= self.last or "addBatch" not in progress["durationMs"]:
+                continue
+            self.last = progress["batchId"]
+            step = step_of(progress)
+            self.summary.steps.append(step)
+            self.on_step(step)
+
+
+def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter) -> None:
+    """Let the micro-batch that runs come to its end; what is cut off is done again by the next run, so this only saves work."""
+    before = reporter.last
+    pause = threading.Event()
+    for _ in range(_GRACE_SECONDS * 10):
+        if not query.isActive or not query.status["isTriggerActive"]:
+            return
+        reporter.tell()
+        if reporter.last > before:
+            return
+        pause.wait(0.1)
+
+
+# ---- what goes wrong ----------------------------------------------------------------------------------------------------
+
+_OURS = re.compile(r"^(?:\S*\s)?slidewise\.errors\.(?P<kind>\w+): (?P<message>.*)$", re.M)
+_PYTHON = re.compile(r"^(?P<kind>(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)): (?P<message>.+)$", re.M)
+
+
+def words(error: BaseException) -> str:
+    """One readable message from Spark's: our own error inside a worker, or the first line that says something."""
+    text = str(error)
+    ours = _OURS.search(text)
+    if ours is not None:
+        return ours["message"]
+    python = [m for m in _PYTHON.finditer(text) if not m["kind"].startswith(("org.", "java."))]
+    if python:
+        return f"{python[-1]['kind'].rsplit('.', 1)[-1]}: {python[-1]['message']}"
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat", "==", "SQLSTATE"))]
+    return lines[0] if lines else type(error).__name__
+
+
+def _sink_name(checked: Checked) -> str:
+    sink = checked.job.sink
+    where = getattr(sink, "path", None) or getattr(sink, "table", None) or getattr(sink, "topic", None)
+    return f"{sink.__struct_config__.tag}{f' {where}' if where else ''}"
+
+
+def _print(table: pa.Table, title: str) -> None:
+    print(title)
+    for row in table.to_pylist():
+        print(row)

@@ -1,0 +1,65 @@
+"""Column types as a job file names them, as Arrow's and as Spark's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from slidewise.errors import InputError
+from slidewise.pipeline.problems import meant
+
+_SIMPLE: Mapping[str, tuple[pa.DataType, str]] = {
+    "boolean": (pa.bool_(), "boolean"),
+    "byte": (pa.int8(), "tinyint"),
+    "short": (pa.int16(), "smallint"),
+    "int": (pa.int32(), "int"),
+    "long": (pa.int64(), "bigint"),
+    "float": (pa.float32(), "float"),
+    "double": (pa.float64(), "double"),
+    "string": (pa.string(), "string"),
+    "binary": (pa.binary(), "binary"),
+    "date": (pa.date32(), "date"),
+    "timestamp": (pa.timestamp("us", tz="UTC"), "timestamp"),
+    "timestamp_ntz": (pa.timestamp("us"), "timestamp_ntz"),
+}
+_OTHER_NAMES = {
+    "bool": "boolean",
+    "tinyint": "byte",
+    "smallint": "short",
+    "integer": "int",
+    "bigint": "long",
+    "real": "float",
+    "varchar": "string",
+    "text": "string",
+}
+_DECIMAL = re.compile(r"^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
+_ARRAY = re.compile(r"^array<(.*)>$")
+
+
+def arrow_and_spark(name: str) -> tuple[pa.DataType, str]:
+    """The Arrow type and Spark's name of a type; InputError if there is none."""
+    text = name.strip().lower()
+    text = _OTHER_NAMES.get(text, text)
+    if text in _SIMPLE:
+        return _SIMPLE[text]
+    if match := _DECIMAL.match(text):
+        precision, scale = int(match[1]), int(match[2])
+        if not 1 <= precision <= 38 or scale > precision:
+            raise InputError(f'"{name}": a decimal has 1 to 38 digits, and not more of them behind the point')
+        return pa.decimal128(precision, scale), f"decimal({precision},{scale})"
+    if match := _ARRAY.match(text):
+        arrow, spark = arrow_and_spark(match[1])
+        return pa.list_(arrow), f"array<{spark}>"
+    hint = meant(text, [*_SIMPLE, *_OTHER_NAMES, "decimal(10,2)", "array<string>"])
+    raise InputError(f'no type "{name}"{hint}')
+
+
+def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([pa.field(name, arrow_and_spark(kind)[0]) for name, kind in columns.items()])
+
+
+def spark_schema(columns: Mapping[str, str]) -> str:
+    """As Spark's readers take it."""
+    return ", ".join(f"`{name.replace('`', '``')}` {arrow_and_spark(kind)[1]}" for name, kind in columns.items())

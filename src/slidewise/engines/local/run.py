@@ -150,14 +150,7 @@ def _result(step: Step, columns: Columns, targets: Targets, frames: Frames) -> p
         values = targets.restored([value if good else None for value, good in zip(out, ok.tolist())])
         kind = None if like is None or step.inputs[like].kind != "object" else columns.column(step.inputs[like]).array.type
         return object_array(values, kind, step.bound.operator.signature)
-    out, ok = tuple(_whole_rows(targets, part, typed.result.width) for part in out), targets.restored(ok)
+    out, ok = tuple(targets.restored(part, typed.result.width) for part in out), targets.restored(ok)
     if like is not None:
         return columns.column(step.inputs[like]).give_back(out[0], ok)
     return result_array(typed.result, out, ok)
-
-
-def _whole_rows(targets: Targets, values: np.ndarray, width: int | None) -> np.ndarray:
-    """Restore results of `width` numbers each."""
-    if width is None or targets.ordered is None or targets.ordered.place is None:
-        return targets.restored(values)
-    return values.reshape(-1, width)[targets.ordered.place].reshape(-1)

@@ -3,7 +3,7 @@
 A target has a place in sorted order. `restore` brings results back to the order of the table they are added to.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -39,11 +39,20 @@ class Targets:
     offsets: np.ndarray | None
     """Where each key's targets begin, if known."""
     ordered: Ordered | None = None
-    """How to bring results back; None: they are in the table's order."""
-    _ends: dict = field(default_factory=dict)
+    """How to bring results back to the table's order ..."""
+    rows: np.ndarray | None = None
+    """... or: the target of each of its rows."""
 
-    def restored(self, values):
-        return values if self.ordered is None else self.ordered.restored(values)
+    def restored(self, values, width: int | None = None):
+        """Results by target -> by row of the table; width: numbers a result."""
+        index = self.rows if self.ordered is None else self.ordered.place
+        if index is None:
+            return values
+        if isinstance(values, list):
+            return [values[i] for i in index.tolist()]
+        if width is not None:
+            return values.reshape(-1, width)[index].reshape(-1)
+        return values[index] if self.ordered is None else self.ordered.restored(values)
 
 
 def for_rows(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
@@ -144,7 +153,7 @@ def _listed(plan: Plan, table: pa.Table, ordered: Ordered, places: np.ndarray, m
         columns[plan.request.time] = table.column(plan.request.time).take(pa.array(at))
     else:
         columns[plan.request.time] = _as_times(moments[by_appearance], plan, plain(kind))
-    return Targets(pa.table(columns), _pick(found, by_appearance), None)
+    return Targets(pa.table(columns), found, None, rows=by_appearance)
 
 
 def _as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:

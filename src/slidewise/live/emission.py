@@ -111,7 +111,9 @@ class Emission:
 
     def stored_rows(self, positions: np.ndarray, results: Results, batch: int) -> pa.Table:
         """Output rows of stored events."""
-        return self.rows(self.engine.store.take(self.engine.arena["number"][positions]), results, batch)
+        numbers = self.engine.arena["number"][positions]
+        order = np.argsort(numbers)  # rows lie in the order of their numbers
+        return self.rows(self.engine.store.take(numbers[order]), results.pick(order), batch)
 
     # ---- corrections ---------------------------------------------------------------------------------------------------------
 

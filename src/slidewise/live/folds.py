@@ -23,7 +23,20 @@ frame without values is seen as empty and identities are never combined in.
 import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import assign, combine, emit, get, lift, null_when_empty, open_state, put, reset, row
+from slidewise.algebra.kernel import (
+    assign,
+    combine,
+    emit,
+    get,
+    lift,
+    null_when_empty,
+    open_arrays,
+    open_state,
+    ptr,
+    put,
+    reset,
+    row,
+)
 from slidewise.live.arena import ALIGN, CAP, CHANGED, FIRST, LAST, NEVER, RANK0, STALE, START
 
 BITS = 3
@@ -62,10 +75,10 @@ def slot_of(start, cap, rank0, level, rank):
 
 
 @entry
-def refresh(op, X, MASK, V_, COUNTS, keys, touched):
+def refresh(op, X_, MASK_, V_, COUNTS_, keys, touched):
     """Compute the stale runs of these keys again, from the lowest level up."""
-    V = open_state(op, V_)
-    masked = len(MASK) > 0
+    V, X, MASK, COUNTS = open_state(op, V_), open_arrays(X_), ptr(MASK_), ptr(COUNTS_)
+    masked = len(MASK_) > 0
     for j in range(len(touched)):
         k = touched[j]
         start, cap, rank0 = keys[k, START], keys[k, CAP], keys[k, RANK0]
@@ -112,45 +125,47 @@ def fold(op, X, MASK, V, COUNTS, masked, start, cap, rank0, lo, hi, total, count
     rank = rank0 + lo - start
     end = rank0 + hi - start
     level, rising = 0, True
-    while rank < end or level > 0:
+    while rank < end:
         shift = BITS * level
         width = 1 << shift
-        if rising and (rank & ((width << BITS) - 1)) == 0 and rank + (width << BITS) <= end:
-            level += 1
-            continue
-        if rank + width > end:
-            if level == 0:
-                break
-            level -= 1
-            rising = False
-            continue
+        above = width << BITS
+        stop = end & -width
+        if rising:
+            stop = min(stop, (rank + above - 1) & -above)
         if level == 0:
-            position = start + rank - rank0
-            if not masked or MASK[position]:
-                part = lift(op, get(op, V, 0), row(X, position))
-                total = combine(op, total, total, part) if count > 0 else assign(op, get(op, V, 1), part)
-                count += 1
+            for position in range(start + rank - rank0, start + stop - rank0):
+                if not masked or MASK[position]:
+                    part = lift(op, get(op, V, 0), row(X, position))
+                    total = combine(op, total, total, part) if count > 0 else assign(op, get(op, V, 1), part)
+                    count += 1
         else:
             slot = slot_of(start, cap, rank0, level, rank)
-            weight = COUNTS[slot] if masked else 1
-            if weight > 0:
-                part = get(op, V, slot)
-                total = combine(op, total, total, part) if count > 0 else assign(op, get(op, V, 1), part)
-                count += weight
-        rank += width
+            for slot in range(slot, slot + ((stop - rank) >> shift)):
+                weight = COUNTS[slot] if masked else 1
+                if weight > 0:
+                    part = get(op, V, slot)
+                    total = combine(op, total, total, part) if count > 0 else assign(op, get(op, V, 1), part)
+                    count += weight
+        rank = stop
+        if rising and rank + above <= end:
+            level += 1
+        elif rising:
+            rising = False
+        else:
+            level -= 1
     return total, count
 
 
 @entry
-def answer(op, X, MASK, V_, COUNTS, B_, BASED, keys, slots, los, his, skips, OUT, OK):
+def answer(op, X_, MASK_, V_, COUNTS_, B_, BASED, keys, slots, los, his, skips, OUT_, OK_):
     """For each i the aggregate of positions [los[i], his[i]) of key slots[i], without position skips[i] (if there are skips).
 
     B, BASED: for each key the partial of what was forgotten and how many events are in it; BASED is empty where that does not
     count.
     """
-    V = open_state(op, V_)
-    B = open_state(op, B_)
-    masked = len(MASK) > 0
+    V, B, X, OUT = open_state(op, V_), open_state(op, B_), open_arrays(X_), open_arrays(OUT_)
+    MASK, COUNTS, OK = ptr(MASK_), ptr(COUNTS_), ptr(OK_)
+    masked = len(MASK_) > 0
     skipping = len(skips) > 0
     based = len(BASED) > 0
     for i in range(len(slots)):
@@ -174,11 +189,10 @@ def answer(op, X, MASK, V_, COUNTS, B_, BASED, keys, slots, los, his, skips, OUT
 
 
 @entry
-def collapse(op, X, MASK, V_, B_, BASED, slots, firsts, lasts):
+def collapse(op, X_, MASK_, V_, B_, BASED, slots, firsts, lasts):
     """Put the events of positions [firsts[j], lasts[j]) behind the partial of key slots[j], one by one."""
-    V = open_state(op, V_)
-    B = open_state(op, B_)
-    masked = len(MASK) > 0
+    V, B, X, MASK = open_state(op, V_), open_state(op, B_), open_arrays(X_), ptr(MASK_)
+    masked = len(MASK_) > 0
     for j in range(len(slots)):
         k = slots[j]
         for position in range(firsts[j], lasts[j]):

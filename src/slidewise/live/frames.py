@@ -12,7 +12,7 @@ import numpy as np
 from slidewise.algebra.cache import entry, inlined
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
 from slidewise.windows.bounds import _within, boundary, earlier, lower_position, sides
-from slidewise.windows.clock import Ticks
+from slidewise.windows.clock import LOWEST, Ticks
 
 RUNS = ("session", "delta", "punctuation")
 
@@ -46,85 +46,89 @@ def frames(window: Ticks, name: str, arena: Arena, slots, positions, moments, cl
                 short,
             )
         else:
-            _moment_ends(window, arena.keys, times, slots, moments, right, his)
+            _moment_ends(window, arena.keys, times, slots, positions, moments, right, his)
             last_rows(arena.keys, slots, window.range, window.slide, window.offset, all_known, los, his, short)
         return los, his, short
     at_row = window.kind != "time" or not (window.slide or window.offset)
     if rows and (window.kind in ("delta", "punctuation") or (ties == "arrival" and at_row)):
         his[:] = positions + (1 if right else 0)
     else:
-        _moment_ends(window, arena.keys, times, slots, moments, right, his)
+        _moment_ends(window, arena.keys, times, slots, positions, moments, right, his)
     if window.kind in ("time", "tumbling"):
         tumbling = window.kind == "tumbling"
         back = number(0 if tumbling else min(window.range + window.offset, np.iinfo(np.int64).max))
-        time_starts(
-            arena.keys,
-            times,
-            slots,
-            moments,
-            number(window.slide),
-            number(window.origin),
-            back,
-            tumbling and not left,
-            not left,
-            all_known,
-            since,
-            number(number is np.int64),
-            his,
-            los,
-            short,
-        )
+        rule = (number(window.slide), number(window.origin), back, tumbling and not left, not left)
+        known_rule = (all_known, since, number(number is np.int64))
+        time_starts(arena.keys, times, lowest_of(times), slots, moments, *rule, *known_rule, his, los, short)
     elif window.kind == "lifetime":
         los[:] = np.minimum(arena.keys[slots, FIRST], his)
         short[:] = not all_known
     else:
         gap = number(window.range if window.kind == "session" else 0)
-        run_frames(
-            arena.keys,
-            times,
-            arena[f"run:{name}"],
-            slots,
-            moments,
-            window.kind == "session",
-            gap,
-            all_known,
-            since,
-            his,
-            los,
-            short,
-        )
+        rule = (window.kind == "session", gap, all_known, since)
+        run_frames(arena.keys, times, lowest_of(times), arena[f"run:{name}"], slots, moments, *rule, his, los, short)
     return los, his, short
 
 
-def _moment_ends(window, keys, times, slots, moments, right, his) -> None:
+def lowest_of(times: np.ndarray):
+    """Below every time there is."""
+    return times.dtype.type(-np.inf if times.dtype.kind == "f" else LOWEST)
+
+
+def _moment_ends(window, keys, times, slots, positions, moments, right, his) -> None:
     number = times.dtype.type
     by_time = window.kind == "time"
     slide, origin, back = (window.slide, window.origin, window.offset) if by_time else (0, 0, 0)
-    moment_ends(keys, times, slots, moments, number(slide), number(origin), number(back), right, his)
+    numbers = (number(slide), number(origin), number(back))
+    moment_ends(keys, times, lowest_of(times), slots, positions, moments, *numbers, right, his)
+
+
+@inlined
+def search(times, first, last, hint, x, beyond):
+    """lower_position(times, first, last, x, beyond), beginning near a position where the answer is expected."""
+    if hint >= last or hint < first:
+        return lower_position(times, first, last, x, beyond)
+    step = 1
+    if times[hint] < x or (beyond and times[hint] == x):
+        low = hint + 1
+        while low + step < last and (times[low + step] < x or (beyond and times[low + step] == x)):
+            low += step
+            step *= 2
+        return lower_position(times, low, min(last, low + step), x, beyond)
+    high = hint
+    while high - step >= first and not (times[high - step] < x or (beyond and times[high - step] == x)):
+        high -= step
+        step *= 2
+    return lower_position(times, max(first, high - step), high, x, beyond)
 
 
 @entry
-def moment_ends(keys, times, slots, moments, slide, origin, back, beyond, his):
+def moment_ends(keys, times, lowest, slots, positions, moments, slide, origin, back, beyond, his):
+    rows = len(positions) > 0
+    hint = 0
     for i in range(len(slots)):
         k = slots[i]
         t = moments[i]
         if slide > 0:
             t = boundary(t, slide, origin, False)
-        his[i] = lower_position(times, keys[k, FIRST], keys[k, LAST], earlier(t, back), beyond)
+        if rows:
+            hint = positions[i]
+        his[i] = hint = search(times, keys[k, FIRST], keys[k, LAST], hint, earlier(t, back, lowest), beyond)
 
 
 @entry
 def time_starts(
-    keys, times, slots, moments, slide, origin, back, strict, beyond, all_known, since, tick, his, los, short
+    keys, times, lowest, slots, moments, slide, origin, back, strict, beyond, all_known, since, tick, his, los, short
 ):
     """tick: the step from one time to the next; none between floats."""
+    hint = 0
     for i in range(len(slots)):
         k = slots[i]
         t = moments[i]
         if slide > 0:
             t = boundary(t, slide, origin, strict)
-        x = earlier(t, back)
-        los[i] = lower_position(times, keys[k, FIRST], his[i], x, beyond)
+        x = earlier(t, back, lowest)
+        los[i] = hint = search(times, keys[k, FIRST], his[i], hint, x, beyond)
         if not all_known:
             short[i] = x < since and (not beyond or x + tick < since)
 
@@ -171,11 +175,11 @@ def last_rows(keys, slots, n, slide, offset, all_known, los, his, short):
 
 
 @entry
-def run_frames(keys, times, begun, slots, moments, session, gap, all_known, since, his, los, short):
+def run_frames(keys, times, lowest, begun, slots, moments, session, gap, all_known, since, his, los, short):
     for i in range(len(slots)):
         k = slots[i]
         first, end = keys[k, FIRST], his[i]
-        if end <= first or (session and times[end - 1] < earlier(moments[i], gap)):
+        if end <= first or (session and times[end - 1] < earlier(moments[i], gap, lowest)):
             los[i] = end
             continue
         start = begun[end - 1] - keys[k, RANK0] + keys[k, START]
@@ -184,7 +188,7 @@ def run_frames(keys, times, begun, slots, moments, session, gap, all_known, sinc
             short[i] = 1
         elif not all_known:
             if session:
-                short[i] = earlier(times[los[i]], gap) < since
+                short[i] = earlier(times[los[i]], gap, lowest) < since
             else:
                 short[i] = begun[end - 1] == 0
 
@@ -197,7 +201,7 @@ def refresh_runs(window: Ticks, name: str, arena: Arena, touched, closed: str) -
     begun = arena[f"run:{name}"]
     if window.kind == "session":
         times = arena["time"]
-        session_runs(arena.keys, times, touched, times.dtype.type(window.range), begun)
+        session_runs(arena.keys, times, lowest_of(times), touched, times.dtype.type(window.range), begun)
     elif window.kind == "punctuation":
         mark_runs(arena.keys, arena[f"by:{window.column}"], touched, sides(closed)[0], begun)
     elif window.kind == "delta":
@@ -215,13 +219,13 @@ def _stale(keys, k):
 
 
 @entry
-def session_runs(keys, times, touched, gap, begun):
+def session_runs(keys, times, lowest, touched, gap, begun):
     for j in range(len(touched)):
         k = touched[j]
         rank = keys[k, RANK0] - keys[k, START]
         first = keys[k, FIRST]
         for p in range(_stale(keys, k), keys[k, LAST]):
-            if p > first and times[p - 1] >= earlier(times[p], gap):
+            if p > first and times[p - 1] >= earlier(times[p], gap, lowest):
                 begun[p] = begun[p - 1]
             else:
                 begun[p] = rank + p

@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry, inlined
 
-_EMPTY = np.int64(-1)
-
 
 def id_words(slots: np.ndarray, columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     """Two words for each event, equal exactly when key and id are."""
@@ -24,7 +22,7 @@ def id_words(slots: np.ndarray, columns: list[pa.Array]) -> tuple[np.ndarray, np
     for column in columns:
         x, y = _hash(column)
         mix_words(a, b, x, y)
-    return (b & np.uint64(2**63 - 1)).view(np.int64), a.view(np.int64)
+    return (b & np.uint64(2**62 - 1)).view(np.int64), a.view(np.int64)
 
 
 def _whole(kind: pa.DataType) -> bool:
@@ -86,42 +84,48 @@ def mix_words(a, b, x, y):
 
 
 class Seen:
-    """The ids of events within retention, each with its event's time."""
+    """The ids of events within retention, each with its event's time: rows of (first word + 1 or 0 for none, second word, time)."""
 
-    def __init__(self, time_dtype):
-        self._times_type = time_dtype
-        self._reset(1024)
-
-    def _reset(self, size: int) -> None:
-        self._first, self._second = np.full(size, _EMPTY), np.zeros(size, np.int64)
-        self._times = np.zeros(size, self._times_type)
+    def __init__(self):
+        self._rows = np.zeros((1024, 3), np.int64)
         self.count = 0
 
     def add(self, first, second, times, horizon) -> np.ndarray:
         """A byte for each event, in the order given: 1 where it is new. Ids of events older than the horizon are forgotten."""
-        if 2 * (self.count + len(first)) > len(self._first):
+        if 2 * (self.count + len(first)) > len(self._rows):
             self._rebuild(len(first), horizon)
         new = np.zeros(len(first), np.uint8)
-        self.count += insert_ids(self._first, self._second, self._times, first, second, times, horizon, new)
+        self.count += insert_ids(self._rows, first, second, ordered_bits(times), ordered_bits(horizon), new)
         return new
 
     def known(self, first, second, horizon) -> np.ndarray:
+        """1 for each event whose id is known."""
         found = np.zeros(len(first), np.uint8)
-        find_ids(self._first, self._second, self._times, first, second, horizon, found)
+        find_ids(self._rows, first, second, ordered_bits(horizon), found)
         return found
 
     def _rebuild(self, more: int, horizon) -> None:
-        keep = (self._first != _EMPTY) & (self._times >= horizon)
-        old = self._first[keep], self._second[keep], self._times[keep]
+        old = self._rows[(self._rows[:, 0] != 0) & (self._rows[:, 2] >= ordered_bits(horizon))]
         size = 1024
-        while size < 4 * (len(old[0]) + more):
+        while size < 4 * (len(old) + more):
             size *= 2
-        self._reset(size)
-        self.count = insert_ids(self._first, self._second, self._times, *old, horizon, np.zeros(len(old[0]), np.uint8))
+        self._rows = np.zeros((size, 3), np.int64)
+        columns = np.ascontiguousarray(old.T)
+        new = np.zeros(len(old), np.uint8)
+        self.count = insert_ids(self._rows, columns[0] - 1, columns[1], columns[2], ordered_bits(horizon), new)
 
     @property
     def nbytes(self) -> int:
-        return self._first.nbytes + self._second.nbytes + self._times.nbytes
+        return self._rows.nbytes
+
+
+def ordered_bits(times):
+    """Times as int64 in the same order."""
+    times = np.asarray(times)
+    if times.dtype.kind != "f":
+        return times.astype(np.int64, copy=False)
+    bits = times.astype(np.float64).view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
 
 
 @inlined
@@ -130,30 +134,30 @@ def _home(a, b, mask):
 
 
 @entry
-def insert_ids(A, B, T, first, second, times, horizon, new):
-    mask = len(A) - 1
+def insert_ids(rows, first, second, times, horizon, new):
+    mask = len(rows) - 1
     added = 0
     for i in range(len(first)):
         at = _home(first[i], second[i], mask)
-        while A[at] != -1 and not (A[at] == first[i] and B[at] == second[i]):
+        while rows[at, 0] != 0 and not (rows[at, 0] == first[i] + 1 and rows[at, 1] == second[i]):
             at = (at + 1) & mask
-        if A[at] == -1:
-            A[at], B[at] = first[i], second[i]
+        if rows[at, 0] == 0:
+            rows[at, 0], rows[at, 1] = first[i] + 1, second[i]
             added += 1
-        elif T[at] >= horizon:
+        elif rows[at, 2] >= horizon:
             continue
-        T[at] = times[i]
+        rows[at, 2] = times[i]
         new[i] = 1
     return added
 
 
 @entry
-def find_ids(A, B, T, first, second, horizon, found):
-    mask = len(A) - 1
+def find_ids(rows, first, second, horizon, found):
+    mask = len(rows) - 1
     for i in range(len(first)):
         at = _home(first[i], second[i], mask)
-        while A[at] != -1:
-            if A[at] == first[i] and B[at] == second[i]:
-                found[i] = T[at] >= horizon
+        while rows[at, 0] != 0:
+            if rows[at, 0] == first[i] + 1 and rows[at, 1] == second[i]:
+                found[i] = rows[at, 2] >= horizon
                 break
             at = (at + 1) & mask

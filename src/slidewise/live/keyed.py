@@ -82,7 +82,7 @@ class Keyed:
         lifetime = any(ticks.kind == "lifetime" for ticks in spec.ticks.values())
         self.partials = [Partials(aggregate, self.arena, lifetime) for aggregate in spec.aggregates]
         self.store = RowStore(spec.log_schema)
-        self.seen = Seen(spec.clock.dtype) if spec.id else None
+        self.seen = Seen() if spec.id else None
         self.frontier = Frontier(known_from=spec.known_from)
         self.retention = Retention(spec, self)
         self.emission = emission.for_spec(spec, self)

@@ -30,6 +30,7 @@ from numba.core.caching import NullCache, _Cache
 from numba.core.serialize import dumps
 
 from slidewise.algebra.fingerprint import fingerprint, vocabulary
+from slidewise.algebra.linking import linked
 
 _OFF = ("off", "0", "none", "false")
 
@@ -209,9 +210,9 @@ def entry(function):
 
 def kernel(function):
     """Compile a function that only compiled code calls."""
-    return njit(nogil=True)(function)
+    return linked(nogil=True)(function)
 
 
 def inlined(function):
     """Compile a small function that is always inlined into compiled code, so that its state stays in registers."""
-    return njit(nogil=True, forceinline=True)(function)
+    return linked(nogil=True, forceinline=True)(function)

@@ -22,7 +22,22 @@ def one_array(column) -> pa.Array:
 
 def raw(array: pa.Array, dtype) -> np.ndarray:
     """The numbers of a fixed-width column as they lie in memory, no copy; under a null lies any number."""
-    return np.frombuffer(array.buffers()[1], dtype, len(array) + array.offset)[array.offset :] if len(array) else np.empty(0, dtype)
+    if not len(array):
+        return np.empty(0, dtype)
+    return alike(np.frombuffer(array.buffers()[1], dtype, len(array) + array.offset)[array.offset :])
+
+
+def alike(values: np.ndarray) -> np.ndarray:
+    """The same memory, not marked as read-only. Numba compiles every function once more for arrays with that mark, and
+    whether Arrow's memory has it depends on where it came from. Nothing writes into columns."""
+    return values if values.flags.writeable else np.asarray(_Memory(values))
+
+
+class _Memory:
+    def __init__(self, values: np.ndarray):
+        self.values = values  # keeps the memory alive
+        known = values.__array_interface__
+        self.__array_interface__ = {**known, "data": (known["data"][0], False)}
 
 
 def valid_bytes(array: pa.Array) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.engines.local.columns import one_array
+from slidewise.engines.local.columns import alike, one_array
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.inputs import plain
 from slidewise.windows.clock import Clock
@@ -58,7 +58,7 @@ def _codes(column) -> tuple[np.ndarray, int]:
 
 def _distinct(array: pa.Array) -> tuple[np.ndarray, int]:
     encoded = pc.dictionary_encode(array, null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+    return alike(encoded.indices.to_numpy(zero_copy_only=False)), len(encoded.dictionary)
 
 
 def times_of(column, clock: Clock, name: str) -> np.ndarray:
@@ -74,14 +74,14 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise InputError(f"time column {name!r} is {values[row]} in row {row}; times must be finite numbers")
-        return values
+        return alike(values)
     if clock.kind == "whole":
         try:
-            return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+            return alike(array.cast(pa.int64()).to_numpy(zero_copy_only=False))
         except pa.ArrowInvalid as error:
             raise InputError(f"time column {name!r}: {error}") from None
     values = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_numpy(zero_copy_only=False)
-    values = values.astype(np.int64, copy=False)
+    values = alike(values.astype(np.int64, copy=False))
     if clock.scale == 1:
         return values
     limit = np.iinfo(np.int64).max // clock.scale

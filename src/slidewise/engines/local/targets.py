@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.cache import entry
-from slidewise.engines.local.columns import one_array, raw, truth_bytes, valid_bytes
+from slidewise.engines.local.columns import alike, one_array, raw, truth_bytes, valid_bytes
 from slidewise.engines.local.order import Ordered
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.inputs import is_ticks, plain
@@ -184,7 +184,7 @@ def _window_column(ticks: Ticks, table: pa.Table, ordered: Ordered):
     if is_ticks(kind):
         values = raw(array, np.int32 if kind.bit_width == 32 else np.int64).astype(np.int64)
     elif pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
-        values = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        values = alike(array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
     elif pa.types.is_integer(kind):
         values = raw(array, kind.to_pandas_dtype()).astype(np.int64)
         if ticks.range != int(ticks.range):

@@ -11,7 +11,7 @@ from __future__ import annotations
 METRICS = "__slidewise_counts"
 OBSERVED = "slidewise"
 
-ENGINE = ("in", "out", "late", "corrected", "touched", "dropped", "double", "bad", "ahead")
+ENGINE = ("in", "accepted", "out", "late", "corrected", "touched", "side", "dropped", "double", "bad", "ahead")
 GLUE = (
     "hits",
     "catch_ups",

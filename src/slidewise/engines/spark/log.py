@@ -116,6 +116,8 @@ class Log:
         self._fresh: dict[int, bytes] = {}
         self._dead: set[int] = set()
         self._touched = False
+        self.upgraded = False
+        """Whether the signature is another than the stored one, and was accepted."""
         self.reads = self.bytes_read = self.writes = self.bytes_written = self.merges = 0
         data = store.read_head()
         self.exists = data is not None
@@ -147,7 +149,7 @@ class Log:
         if head.signature != self._signature:
             accept(head.signature)
             head.signature = self._signature
-            self._touched = True
+            self._touched = self.upgraded = True
         return head
 
     # ---- reading ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ results that have become final come out, idle keys expire, and a checkpoint that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,12 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slidewise.engines.spark import workers
+from slidewise.engines.spark import upgrade, workers
 from slidewise.engines.spark.counts import COUNTS, METRICS, as_text
 from slidewise.engines.spark.log import Limits, Log
 from slidewise.engines.spark.packing import BLOB, FLUSH, KIND, blob_of, table_of
+from slidewise.engines.spark.travel import Parcel
+from slidewise.live.keyed import META, Keyed, read_meta
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,12 +37,8 @@ _ROWS_AT_ONCE = 1 << 17
 class Plan:
     """Everything a worker needs, made once on the driver."""
 
-    token: str
-    """Names this call of `rolling`: engines of another one are never taken for its own."""
-    spec: bytes
-    """The pickled specification (cloudpickle), unpickled once a worker."""
-    engine: Any
-    """Makes a live engine from the specification."""
+    spec: Parcel
+    """The specification, unpickled once a worker; its token tells engines of other specifications apart."""
     buckets: int
     direct: bool
     """Whether results leave as columns; otherwise as blobs."""
@@ -48,11 +47,11 @@ class Plan:
 
 
 class Note(msgspec.Struct, array_like=True):
-    """What the head of a log says without the engine."""
+    """What the head of a log says without the engine, in ticks."""
 
-    watermark: int | float | None
-    due: int | float | None
-    """The smallest watermark at which a quiet bucket has something to do."""
+    watermark: int | float | None = None
+    youngest: int | float | None = None
+    """The youngest event time seen."""
 
 
 class SparkStore:
@@ -94,7 +93,7 @@ class BucketProcessor(StatefulProcessor):
         context = TaskContext.get()
         if context is None:  # Spark asks for the state's variables on the driver
             return
-        self._spec = workers.spec_of(self._plan.token, self._plan.spec)
+        self._spec = self._plan.spec.open()
         self._query = context.getLocalProperty("sql.streaming.queryId")
         self._batch = int(context.getLocalProperty("streaming.sql.batchId"))
         workers.CACHE.limit = self._plan.cache_bytes
@@ -124,12 +123,14 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInitialState(self, key, initialState: pd.DataFrame, timerValues) -> None:
         label = int(key[0])
-        log = self._open(label)
+        log, _ = self._open(label)
         if not log.exists:
             self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 1)
-        live = workers.CACHE.take(self._key(label), log, self._build, workers.Traffic())
+        live = self._take(label, log, workers.Traffic())
         entry = live.engine.history(table_of(initialState[BLOB], self._spec.schema))
+        live.engine.absorb(entry)
         live.tail[log.append(entry, self._youngest(entry))] = entry
+        log.note(self._note(live.engine))
         log.commit()
         workers.CACHE.give(self._key(label), live, log)
 
@@ -137,25 +138,27 @@ class BucketProcessor(StatefulProcessor):
 
     def _visit(self, label: int, timer, events: pa.Table | None, flush: bool) -> Iterator[pd.DataFrame]:
         self._visited.add(label)
-        watermark = self._ticks(timer.getCurrentWatermarkInMs())
-        log = self._open(label)
+        watermark = self._units(timer.getCurrentWatermarkInMs())
+        log, short = self._open(label)
         if not log.exists:
             self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
-        elif events is None and not flush and not self._due(log, watermark):
+        elif events is None and not flush and not log.upgraded and not self._due(log, watermark):
             return
         traffic = workers.Traffic()
-        live = workers.CACHE.take(self._key(label), log, self._build, traffic)
+        live = self._take(label, log, traffic)
+        if short is not None:
+            self._forgot(live.engine, short)
         counts = dict.fromkeys(COUNTS, 0)
         parts = []
         for outcome in self._outcomes(live.engine, timer, events, watermark, flush):
             if outcome.log is not None:
                 live.tail[log.append(outcome.log, self._youngest(outcome.log))] = outcome.log
             for name, value in outcome.counts.items():
-                counts[name] = counts.get(name, 0) + value
+                counts[name] += value
             if len(outcome.rows):
                 parts.append(outcome.rows)
-        self._tidy(log, live, watermark)
-        log.note(msgspec.msgpack.encode(Note(watermark, getattr(live.engine, "due", None))))
+        self._tidy(log, live)
+        log.note(self._note(live.engine))
         log.commit()
         counts.update(
             hits=traffic.hits,
@@ -174,48 +177,66 @@ class BucketProcessor(StatefulProcessor):
 
     def _outcomes(self, engine, timer, events: pa.Table | None, watermark, flush: bool) -> Iterator[Any]:
         if events is not None:
-            yield engine.push(
-                events, watermark=watermark, batch=self._batch, now=self._ticks(timer.getCurrentProcessingTimeInMs())
-            )
+            now = self._units(timer.getCurrentProcessingTimeInMs())
+            yield engine.push(events, watermark=watermark, batch=self._batch, now=now)
         if flush or events is None:
             yield engine.advance(watermark=watermark, batch=self._batch, final=flush)
 
-    def _open(self, label: int) -> Log:
-        spec = self._spec
-        return Log(
+    def _open(self, label: int) -> tuple[Log, int | float | None]:
+        """The bucket's log, and how far behind the watermark it reaches if that is less than this query wants."""
+        short: list[int | float | None] = [None]
+
+        def accept(stored: bytes) -> None:
+            short[0] = upgrade.check(stored, self._spec, label)
+
+        log = Log(
             self._store,
             label=label,
             buckets=self._plan.buckets,
-            signature=msgspec.json.encode(spec.state_signature),
-            accept=lambda stored: spec.accept(msgspec.json.decode(stored)),
+            signature=upgrade.encoded(self._spec),
+            accept=accept,
+            merge=merged,
             limits=self._plan.limits,
         )
+        return log, short[0]
 
-    def _build(self):
-        return self._plan.engine(self._spec)
+    def _take(self, label: int, log: Log, traffic: workers.Traffic) -> workers.Live:
+        def absorb(engine, entry: pa.Table) -> None:
+            engine.absorb(upgrade.conformed(entry, self._spec))
+
+        return workers.CACHE.take(self._key(label), log, lambda: Keyed(self._spec), traffic, absorb)
 
     def _key(self, label: int) -> tuple:
-        return (self._query, self._plan.token, label)
+        return (self._query, self._plan.spec.token, label)
+
+    def _forgot(self, engine, kept) -> None:
+        """The engine was rebuilt from a log that reaches less far back than its windows: it says what it knows."""
+        watermark = engine.frontier.watermark
+        if watermark is not None:
+            known = engine.frontier.known_from
+            engine.frontier.known_from = watermark - kept if known is None else max(known, watermark - kept)
+
+    # ---- time -------------------------------------------------------------------------------------------------------
 
     def _due(self, log: Log, watermark) -> bool:
-        """Whether a bucket without rows has anything to do at this watermark."""
-        note = msgspec.msgpack.decode(log.head.note, type=Note) if log.head.note else Note(None, None)
-        if watermark is None or watermark == note.watermark:
-            return False
-        return note.due is not None and watermark >= note.due
-
-    def _tidy(self, log: Log, live: workers.Live, watermark) -> None:
-        """Keep the stored log in proportion to what is alive."""
+        """Whether a bucket without rows has anything to do at this watermark: results that became final, or events that
+        have grown old since it was last looked at."""
         spec = self._spec
-        if watermark is not None and not spec.endless:
-            log.trim(watermark - spec.keep - spec.reach)
-        if log.wasteful(live.engine.entries):
-            retained = live.engine.retained()
-            step = max(1, int(log.full * len(retained) // max(1, retained.nbytes)))
-            parts = [retained.slice(at, step) for at in range(0, max(1, len(retained)), step)]
-            log.rewrite([(part, self._youngest(part)) for part in parts])
-            live.tail = {}
-        live.tail = log.compact(live.tail)
+        note = msgspec.msgpack.decode(log.head.note, type=Note)
+        if watermark is None or note.youngest is None:
+            return False
+        now = watermark * spec.clock.scale
+        before = note.watermark
+        if before is not None and now <= before:
+            return False
+        pending = note.youngest if spec.emit != "slide" else note.youngest + spec.reach
+        if (spec.results == "final" or spec.emit == "slide") and (before is None or pending >= before):
+            return True
+        kept = spec.keep + spec.reach
+        return before is None or (now - before > kept / 8 and note.youngest + kept >= before)
+
+    def _note(self, engine) -> bytes:
+        return msgspec.msgpack.encode(Note(_plain(engine.frontier.watermark), _plain(engine.frontier.clock)))
 
     def _youngest(self, table: pa.Table) -> int | None:
         """The youngest time of an entry, in ticks."""
@@ -223,12 +244,23 @@ class BucketProcessor(StatefulProcessor):
             return None
         return self._spec.clock.scale * pc.max(table[self._spec.time].cast(pa.int64())).as_py()
 
-    def _ticks(self, milliseconds: int) -> int | None:
-        """Spark's milliseconds in the ticks of the time column; Spark says 0 before there is a watermark."""
+    def _units(self, milliseconds: int) -> int | None:
+        """Spark's milliseconds in the time column's unit; Spark says 0 as long as there is no watermark."""
         if milliseconds == 0:
             return None
-        clock = self._spec.clock
-        return milliseconds if clock.kind == "whole" else milliseconds * 1_000_000 // clock.tick_ns
+        return milliseconds if self._spec.clock.kind == "whole" else milliseconds * 1000
+
+    # ---- what is kept, what goes out ----------------------------------------------------------------------------------
+
+    def _tidy(self, log: Log, live: workers.Live) -> None:
+        """Keep the stored log in proportion to what is alive."""
+        if all(ticks.kind in ("time", "tumbling") for ticks in self._spec.ticks.values()):
+            log.trim(live.engine.retention.horizon())
+        if log.wasteful(live.engine.entries):
+            retained = live.engine.retained()
+            log.rewrite([(retained, self._youngest(retained))])
+            live.tail = {}
+        live.tail = log.compact(live.tail)
 
     def _handed_out(self, parts: list[pa.Table], text: str) -> Iterator[pd.DataFrame]:
         schema = self._spec.output_schema
@@ -245,6 +277,19 @@ class BucketProcessor(StatefulProcessor):
 
         blobs = [blob_of(rows.slice(at, _ROWS_AT_ONCE)) for at in range(0, len(rows), _ROWS_AT_ONCE)] or [None]
         return pd.DataFrame({BLOB: blobs, METRICS: ["+" + text] + [None] * (len(blobs) - 1)})
+
+
+def merged(entries: Sequence[pa.Table]) -> pa.Table:
+    """Several log entries as one: the rows of all; of each thing that is noted, the last word."""
+    notes: dict[str, Any] = {}
+    for entry in entries:
+        notes.update(read_meta(entry))
+    rows = pa.concat_tables([entry.replace_schema_metadata(None) for entry in entries]).combine_chunks()
+    return rows.replace_schema_metadata({META: json.dumps(notes).encode()})
+
+
+def _plain(value):
+    return value.item() if hasattr(value, "item") else value
 
 
 def _frame(rows: pa.Table, text: str | None) -> pd.DataFrame:

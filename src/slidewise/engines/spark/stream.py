@@ -14,15 +14,17 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from slidewise.engines.spark.buckets import default_buckets, label_column, labels, normal_key, quoted
+from slidewise.engines.spark.batch_types import spark_type
+from slidewise.engines.spark.buckets import default_buckets, label_column, normal_key, quoted
+from slidewise.engines.spark.control import listened
 from slidewise.engines.spark.counts import METRICS, OBSERVED
 from slidewise.engines.spark.log import Limits
-from slidewise.engines.spark.packing import BLOB, FLUSH, KIND, LABEL, PACKED, Packer, Unpacker
+from slidewise.engines.spark.packing import BLOB, LABEL, PACKED, Packer, Unpacker
+from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.workers import DEFAULT_BYTES
 from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.request import Request
@@ -68,7 +70,6 @@ def rolling_stream(
     beside the needed ones (default: all), others are null when a result comes again. cache_bytes: how much of live engines
     a Python worker may keep. The rest is as in the contract of `sw.rolling`.
     """
-    from slidewise.live.keyed import Keyed
     from slidewise.live.spec import stream_spec
 
     spark = df.sparkSession
@@ -101,10 +102,10 @@ def rolling_stream(
     if own is None:
         inner = _watermarked(inner, asked.time, spec)
     count = default_buckets(int(spark.conf.get("spark.sql.shuffle.partitions"))) if buckets is None else buckets
-    road = Road(spec, Keyed, count, limits, cache_bytes)
+    road = Road(spec, count, limits, cache_bytes)
     packed = road.packed(inner)
     if control is not None:
-        packed = packed.unionAll(_control(spark, control, count))
+        packed = packed.unionAll(listened(spark, control, count))
     initial = None if history is None else road.packed(_with_keys(history.select(*map(_column, df.columns)), asked)[0])
     return road.opened(packed, initial, names={hidden: name for hidden, name in keys.items() if hidden != name}, df=df)
 
@@ -112,8 +113,8 @@ def rolling_stream(
 class Road:
     """The operators between events and results, for one specification."""
 
-    def __init__(self, spec: Any, engine: Any, buckets: int, limits: Limits | None, cache_bytes: int):
-        self.spec, self.engine, self.buckets = spec, engine, buckets
+    def __init__(self, spec: Any, buckets: int, limits: Limits | None, cache_bytes: int):
+        self.spec, self.buckets = spec, buckets
         self.limits, self.cache_bytes = limits, cache_bytes
 
     def packed(self, df: DataFrame) -> DataFrame:
@@ -124,7 +125,6 @@ class Road:
 
     def opened(self, packed: DataFrame, initial: DataFrame | None, names: Mapping[str, str], df: DataFrame) -> DataFrame:
         """Results from blobs; `names` are hidden key columns and what they stand for, `df` knows Spark's types."""
-        from pyspark import cloudpickle
         from pyspark.sql import functions as F
 
         from slidewise.engines.spark.processor import BucketProcessor, Plan
@@ -132,9 +132,7 @@ class Road:
         schema = spark_schema(self.spec.output_schema, df, names)
         direct = all(_is_plain(field.dataType) for field in schema)
         plan = Plan(
-            token=uuid.uuid4().hex,
-            spec=cloudpickle.dumps(self.spec),
-            engine=self.engine,
+            spec=Parcel(self.spec),
             buckets=self.buckets,
             direct=direct,
             limits=self.limits,
@@ -148,7 +146,7 @@ class Road:
             "ProcessingTime",
             initialState=None if initial is None else initial.groupBy(LABEL),
         )
-        found = found.observe(f"{OBSERVED}_{plan.token[:8]}", F.collect_list(METRICS).alias(METRICS))
+        found = found.observe(f"{OBSERVED}_{uuid.uuid4().hex[:8]}", F.collect_list(METRICS).alias(METRICS))
         if direct:
             found = found.where(~F.coalesce(F.startswith(F.col(METRICS), F.lit("-")), F.lit(False)))
         else:
@@ -199,18 +197,6 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
     return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)
 
 
-def _control(spark: SparkSession, directory: str | os.PathLike[str], buckets: int) -> DataFrame:
-    """A packed row for each bucket and each word that `flush` writes into the directory."""
-    from pyspark.sql import functions as F
-
-    path = os.fspath(directory)
-    if "://" not in path:
-        Path(path).mkdir(parents=True, exist_ok=True)
-    words = spark.readStream.schema("word string").text(path)
-    every = F.explode(F.array(*map(F.lit, labels(buckets))))
-    return words.select(every.alias(LABEL), F.lit(FLUSH).alias(KIND), F.lit(None).cast("binary").alias(BLOB))
-
-
 def _check_session(spark: SparkSession) -> None:
     for name, wanted in _NEEDED.items():
         if wanted not in str(spark.conf.get(name, "")):
@@ -239,12 +225,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 def spark_schema(schema: pa.Schema, df: DataFrame, names: Mapping[str, str]) -> StructType:
     """Arrow's schema as Spark's; columns of the data keep the types they have there."""
-    from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
     known = {field.name: field.dataType for field in df.schema}
     return StructType([
-        StructField(field.name, known.get(names.get(field.name, field.name)) or from_arrow_type(field.type), True)
+        StructField(field.name, known.get(names.get(field.name, field.name)) or spark_type(field.type, field.name), True)
         for field in schema
     ])
 

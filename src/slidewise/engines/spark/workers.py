@@ -14,7 +14,6 @@ fails half-way leaves no half-changed engine behind.
 
 from __future__ import annotations
 
-import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -64,7 +63,14 @@ class Cache:
     def __len__(self) -> int:
         return len(self._live)
 
-    def take(self, key: Hashable, log: Log, build: Callable[[], Any], traffic: Traffic) -> Live:
+    def take(
+        self,
+        key: Hashable,
+        log: Log,
+        build: Callable[[], Any],
+        traffic: Traffic,
+        absorb: Callable[[Any, pa.Table], None] = lambda engine, table: engine.absorb(table),
+    ) -> Live:
         """The engine of a bucket in the state that its log leads to; it is out of the cache until `give` is called."""
         live = self._live.pop(key, None)
         self._sizes.pop(key, None)
@@ -79,7 +85,7 @@ class Cache:
             traffic.catch_ups += 1
         for segment in missing:
             table = log.read(segment)
-            live.engine.absorb(table)
+            absorb(live.engine, table)
             if segment.nbytes < log.full:
                 live.tail[segment.uuid] = table
         live.tip = log.tip
@@ -103,16 +109,3 @@ class Cache:
 
 CACHE = Cache()
 """The one cache of this worker."""
-
-_specs: OrderedDict[str, Any] = OrderedDict()
-_MOST_SPECS = 16
-
-
-def spec_of(token: str, data: bytes) -> Any:
-    """The unpickled specification. A worker unpickles it once, not once a task: compiled code hangs on its objects."""
-    if token not in _specs:
-        _specs[token] = pickle.loads(data)  # written by cloudpickle on the driver of this very query
-        while len(_specs) > _MOST_SPECS:
-            _specs.popitem(last=False)
-    _specs.move_to_end(token)
-    return _specs[token]

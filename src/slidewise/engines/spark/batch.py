@@ -1,0 +1,295 @@
+"""`rolling` and `as_of` on a batch DataFrame: one shuffle by key, then the local engine inside each task.
+
+    rows --select what is needed and what rides along--> shuffle by key --> mapInArrow: sort, windows, results --> rows
+
+A key is never split here, and a task works on all its keys at once. Nothing is computed before the result is asked for, but for
+the example rows that the driver compiles with (travel.py).
+
+as_of: queries and data are put one under the other, shuffled together, and split again in the task; only queries come out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from slidewise.engines.spark.batch_keys import STAND_IN, needs_stand_in, same_key, shuffled
+from slidewise.engines.spark.batch_settings import Settings, settings_of
+from slidewise.engines.spark.batch_types import arrow_type, inner_name, is_unknown, quoted, result_schema, spark_type
+from slidewise.engines.spark.batch_worker import Job, Partitions, try_on, try_out
+from slidewise.engines.spark.travel import Parcel, prepared, quietly
+from slidewise.errors import InputError, InputTypeError, UnsupportedError
+from slidewise.planner.plan import Plan, make_plan
+from slidewise.planner.request import Request
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+_LOOK_AT = 200
+"""Rows of the data that are looked at where the type of a result does not follow from the types of its inputs."""
+
+
+def rolling(df: DataFrame, asked: Request) -> DataFrame:
+    """Aggregates over the window of each row (or key, or boundary)."""
+    return rolling_road(df, asked).run()
+
+
+def as_of(queries: DataFrame, df: DataFrame, asked: Request, *, query_time: str, query_by: tuple[str, ...]) -> DataFrame:
+    """The queries with aggregates over windows of `df` that end at each query's key and time."""
+    return as_of_road(queries, df, asked, query_time, query_by).run()
+
+
+@dataclass
+class Shipped:
+    """Columns on their way to the tasks, and their places there: inside they are named by place."""
+
+    df: DataFrame
+    kinds: list[DataType]
+    places: dict[str, int]
+    zone: str
+    stand_ins: dict[str, int] = field(default_factory=dict)
+    """Keys that something else stands for, and their own places."""
+    query: int | None = None
+    """as_of: the place of the column that is true for queries."""
+
+    @staticmethod
+    def of(df: DataFrame, columns: list[str] | None = None) -> Shipped:
+        """All columns (names may be there twice), or those named."""
+        chosen = df if columns is None else df.select(*map(quoted, columns))
+        kinds = [f.dataType for f in chosen.schema]
+        places = {name: place for place, name in enumerate(chosen.columns)}
+        renamed = chosen.toDF(*map(inner_name, range(len(kinds))))
+        return Shipped(renamed, kinds, places, df.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+    def add(self, name: str, column: Column, kind: DataType) -> None:
+        self.places[name] = len(self.kinds)
+        self.df = self.df.withColumn(inner_name(len(self.kinds)), column)
+        self.kinds.append(kind)
+
+    def keys_of(self, by: tuple[str, ...]) -> tuple[str, ...]:
+        """The key columns as a plan compares them; stand-ins are added where Arrow would compare otherwise than Spark."""
+        from pyspark.sql.types import StringType
+
+        found = []
+        for name in by:
+            place = self.places[name]
+            if needs_stand_in(self.kinds[place]):
+                self.add(STAND_IN + name, same_key(quoted(inner_name(place))), StringType())
+                self.stand_ins[STAND_IN + name] = place
+            found.append(STAND_IN + name if STAND_IN + name in self.stand_ins else name)
+        return tuple(found)
+
+    def kind(self, name: str) -> DataType:
+        return self.kinds[self.places[name]]
+
+    def types(self, names) -> pa.Schema:
+        return pa.schema([pa.field(name, arrow_type(self.kind(name), self.zone, name)) for name in names])
+
+    def by_key(self, keys: tuple[str, ...]) -> DataFrame:
+        """The rows of each key in one partition."""
+        columns = [shuffled(quoted(inner_name(self.places[name])), self.kind(name)) for name in keys]
+        return self.df.repartition(*columns) if columns else self.df.repartition(1)
+
+
+@dataclass
+class Road:
+    """From the rows that are shipped to the rows that come back."""
+
+    shipped: Shipped
+    job: Job
+    names: list[str]
+    kinds: list[DataType]
+    """Names and Spark types of the columns that come back."""
+    settings: Settings
+
+    def run(self) -> DataFrame:
+        task = Partitions(Parcel(replace(self.job, held_bytes=self.settings.heldBytes)))
+        return self.finished(self.shipped.by_key(self.job.plan.request.by), task)
+
+    def finished(self, df: DataFrame, task: Any) -> DataFrame:
+        return df.mapInArrow(task, result_schema(list(zip(self.job.names, self.kinds)))).toDF(*self.names)
+
+
+def rolling_road(df: DataFrame, asked: Request) -> Road:
+    asked.check_columns(df.columns)
+    event = asked.emit == "event"
+    kept = list(df.columns) if event else [*asked.by, asked.time]
+    _check_case(df, asked, kept)
+    shipped = Shipped.of(df, None if event else list(asked.needed))
+    width = len(shipped.kinds)
+    request = deterministic(replace(asked, by=shipped.keys_of(asked.by)))
+    types = shipped.types(request.needed)
+    plan = make_plan(request, types)
+    found = _answered(plan, types, shipped)
+    listed = () if event else (*request.by, request.time)
+    job = Job(
+        plan=plan,
+        needed={name: shipped.places[name] for name in request.needed},
+        types=types,
+        riding=tuple(range(width)) if event else (),
+        results=tuple((name, found[name]) for name in (*listed, *(output.column for output in request.outputs))),
+        stand_ins=tuple(shipped.stand_ins.items()),
+    )
+    kinds = [*shipped.kinds[:width]] if event else [shipped.kind(name) for name in kept]
+    kinds += _result_kinds(request, shipped, found)
+    return Road(shipped, job, [*kept, *(o.column for o in request.outputs)], kinds, settings_of(df.sparkSession))
+
+
+def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Road:
+    for name in (query_time, *query_by):
+        if queries.columns.count(name) != 1:
+            raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, queries.columns))}")
+    asked.check_columns(df.columns, kept=queries.columns)
+    _check_case(df, asked, queries.columns)
+    shipped = one_under_the_other(queries, df, asked, query_time, query_by)
+    width = len(queries.columns)
+    request = deterministic(replace(asked, by=shipped.keys_of(asked.by)))
+    types = shipped.types(request.needed)
+    plan = make_plan(request, types)
+    found = _answered(plan, types, shipped)
+    job = Job(
+        plan=plan,
+        needed={name: shipped.places[name] for name in request.needed},
+        types=types,
+        riding=tuple(range(width)),
+        results=tuple((output.column, found[output.column]) for output in request.outputs),
+        query=width,
+    )
+    kinds = shipped.kinds[:width] + _result_kinds(request, shipped, found)
+    return Road(shipped, job, [*queries.columns, *(o.column for o in request.outputs)], kinds, settings_of(df.sparkSession))
+
+
+def one_under_the_other(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Shipped:
+    """Queries and data as one: the queries' columns, whether it is a query, then what is needed of the data, with the key and time
+    of both in the same columns."""
+    from pyspark.sql import functions as F
+
+    known = {f.name: f.dataType for f in df.schema}
+    asking = {f.name: f.dataType for f in queries.schema}
+    shared = dict(zip((asked.time, *asked.by), (query_time, *query_by)))
+    _check_time(asking[query_time], known[asked.time], query_time)
+    for name, other in zip(asked.by, query_by):
+        _check_key(asking[other], known[name], other)
+    upper = [quoted(f"q{k}") for k in range(len(queries.columns))] + [F.lit(True)]
+    renamed = queries.toDF(*[f"q{k}" for k in range(len(queries.columns))])
+    place = {name: k for k, name in enumerate(queries.columns)}
+    for name in asked.needed:
+        if name in shared:
+            column = quoted(f"q{place[shared[name]]}")
+            upper.append(column.cast(known[name]) if name == asked.time else column)
+        else:
+            upper.append(F.lit(None).cast(known[name]))
+    lower = [F.lit(None).cast(f.dataType) for f in queries.schema] + [F.lit(False)]
+    lower += [quoted(name) for name in asked.needed]
+    names = [inner_name(k) for k in range(len(lower))]
+    both = renamed.select(*[c.alias(n) for c, n in zip(upper, names)]).unionAll(
+        df.select(*[c.alias(n) for c, n in zip(lower, names)])
+    )
+    kinds = [f.dataType for f in both.schema]
+    places = {name: len(queries.columns) + 1 + k for k, name in enumerate(asked.needed)}
+    return Shipped(both, kinds, places, df.sparkSession.conf.get("spark.sql.session.timeZone"), query=len(queries.columns))
+
+
+def deterministic(request: Request) -> Request:
+    """Rows of one key and time have no order of their own on Spark: they get that of the columns that are read, after `order`.
+
+    Left out where no result could tell: every window holds all of them or none, and every operator is exact and commutative."""
+    plain = all(bound.operator.commutative and bound.operator.exact for bound in request.aggs.values())
+    if plain and (request.as_of or request.ties == "peers") and not any(w.by_position for w in request.windows.values()):
+        return request
+    names = list(request.order)
+    for bound in request.aggs.values():
+        names += bound.needed
+    for window in request.windows.values():
+        names += window.needed
+    keep = [name for name in dict.fromkeys(names) if name not in (request.time, *request.by)]
+    return replace(request, order=tuple(keep))
+
+
+# ---- the types of results ------------------------------------------------------------------------------------------------
+
+
+def _answered(plan: Plan, types: pa.Schema, shipped: Shipped) -> dict[str, pa.DataType]:
+    """The Arrow types of the plan's answer, by example; everything the plan needs is compiled on the way."""
+    prepared(plan, lambda: try_out(plan, types))
+    found: dict[str, pa.DataType] = {}
+    for table in try_out(plan, types, only_one=True):
+        found = {f.name: f.type for f in table.schema}
+    if not found or any(is_unknown(found[o.column]) for o in plan.request.outputs):
+        with quietly():
+            found = {f.name: f.type for f in try_on(plan, _first_rows(shipped, types)).schema}
+    for output in plan.request.outputs:
+        if is_unknown(found[output.column]):
+            name = plan.request.aggs[output.aggregate].operator.name
+            raise UnsupportedError(
+                f"Spark must know the type of {output.column!r} beforehand, and neither the operator {name!r} nor the "
+                f"first {_LOOK_AT} rows tell it; let its functions be compiled, or let `lower` give numbers or text"
+            )
+        kind = spark_type(found[output.column], output.column)
+        found[output.column] = arrow_type(kind, shipped.zone, output.column)
+    for name in (plan.request.time, *plan.request.by):
+        found[name] = types.field(name).type
+    for stand_in, place in shipped.stand_ins.items():
+        found[stand_in] = arrow_type(shipped.kinds[place], shipped.zone, stand_in)
+    return found
+
+
+def _first_rows(shipped: Shipped, types: pa.Schema) -> pa.Table:
+    """Some rows of the data: the type of what a user's interpreted operator gives is known only from values."""
+    from slidewise.engines.spark.batch_types import fitted, to_arrow
+
+    rows = shipped.df if shipped.query is None else shipped.df.where(~quoted(inner_name(shipped.query)))
+    table = to_arrow(rows.select(*[inner_name(shipped.places[name]) for name in types.names]).limit(_LOOK_AT))
+    return pa.table([fitted(column, f.type) for column, f in zip(table.columns, types)], schema=types)
+
+
+def _result_kinds(request: Request, shipped: Shipped, found: dict[str, pa.DataType]) -> list[DataType]:
+    """Spark's types of the results; what keeps its input's type keeps it to the letter (collation, length)."""
+    kinds = []
+    for output in request.outputs:
+        bound = request.aggs[output.aggregate]
+        like = bound.operator.result_like
+        kind = None if like is None else shipped.kind(bound.columns[like])
+        same = kind is not None and arrow_type(kind, shipped.zone, output.column).equals(found[output.column])
+        kinds.append(kind if same else spark_type(found[output.column], output.column))
+    return kinds
+
+
+# ---- complaints ----------------------------------------------------------------------------------------------------------
+
+
+def _check_case(df: DataFrame, asked: Request, kept: list[str]) -> None:
+    """Spark does not tell `Total` from `total`."""
+    if str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return
+    lower = {name.lower(): name for name in kept}
+    for output in asked.outputs:
+        if output.column.lower() in lower:
+            raise InputError(f"the result column {output.column!r} and the data's {lower[output.column.lower()]!r} are the same to "
+                             f"Spark; rename the aggregate {output.aggregate!r} or the window {output.window!r}")
+
+
+def _check_time(asking: DataType, known: DataType, name: str) -> None:
+    from pyspark.sql import types as T
+
+    if asking == known or (isinstance(asking, T.IntegralType) and isinstance(known, (T.IntegralType, T.FractionalType))):
+        return
+    if isinstance(asking, T.FractionalType) and isinstance(known, (T.FloatType, T.DoubleType)):
+        return
+    moments = (T.TimestampType, T.TimestampNTZType)
+    if isinstance(asking, (T.DateType, *moments)) and isinstance(known, moments):
+        return
+    raise InputTypeError(f"the queries' time {name!r} is {asking.simpleString()}, and the data's, {known.simpleString()}, "
+                         "cannot hold it exactly; cast one of them")
+
+
+def _check_key(asking: DataType, known: DataType, name: str) -> None:
+    from pyspark.sql import types as T
+
+    numbers = isinstance(asking, T.NumericType) and isinstance(known, T.NumericType)
+    if not numbers and asking.simpleString() != known.simpleString():
+        raise InputTypeError(f"the queries' key {name!r} is {asking.simpleString()}, the data's {known.simpleString()}; "
+                             "cast one of them")

@@ -1,0 +1,88 @@
+"""Spark's types and Arrow's: what a DataFrame's columns are in a worker, and what results are in Spark.
+
+Inside the road columns have plain names by position (`c0`, `c1` ...): a DataFrame may have columns of the same name, or names
+with dots and spaces in them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from slidewise.errors import InputTypeError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+
+def inner_name(place: int) -> str:
+    return f"c{place}"
+
+
+def arrow_type(kind: DataType, zone: str, name: str) -> pa.DataType:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    # Older versions know only UTC, newer ones ask for the zone.
+    zoned = {"timezone": zone} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+    try:
+        found = to_arrow_type(kind, **zoned)
+    except (PySparkException, TypeError) as error:
+        raise InputTypeError(f"column {name!r} of type {kind.simpleString()} cannot leave Spark for Python: {error}; drop it, or "
+                             "cast it to text and back") from None
+    return pa.timestamp(found.unit, zone) if pa.types.is_timestamp(found) and found.tz else found
+
+
+def spark_type(kind: pa.DataType, name: str) -> DataType:
+    """The Spark type of a result column."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import types as T
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    if pa.types.is_unsigned_integer(kind):  # Spark has no unsigned integers: the next wider type holds them all
+        return {8: T.ShortType(), 16: T.IntegerType(), 32: T.LongType()}.get(kind.bit_width, T.DecimalType(20, 0))
+    if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return T.ArrayType(spark_type(kind.value_type, name))
+    if pa.types.is_struct(kind):
+        return T.StructType([T.StructField(f.name, spark_type(f.type, name)) for f in kind])
+    if pa.types.is_map(kind):
+        return T.MapType(spark_type(kind.key_type, name), spark_type(kind.item_type, name))
+    if pa.types.is_float16(kind):
+        return T.FloatType()
+    try:
+        return from_arrow_type(kind)
+    except (PySparkException, TypeError) as error:
+        raise InputTypeError(f"the result {name!r} is {kind}, which Spark has no type for: {error}") from None
+
+
+def is_unknown(kind: pa.DataType) -> bool:
+    """Whether no value told the type, or that of a part."""
+    parts = [kind.field(k).type for k in range(kind.num_fields)]
+    return pa.types.is_null(kind) or any(is_unknown(part) for part in parts)
+
+
+def fitted(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """The column in exactly this type; costs nothing where it has it already, or differs in the time zone only."""
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+def to_arrow(df: DataFrame) -> pa.Table:
+    """The DataFrame on the driver."""
+    if hasattr(df, "toArrow"):
+        return df.toArrow()
+    return pa.Table.from_batches(df._collect_as_arrow()) if df.head(1) else pa.table({name: [] for name in df.columns})
+
+
+def result_schema(fields: list[tuple[str, Any]]) -> StructType:
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(name, kind, True) for name, kind in fields])
+
+
+def quoted(name: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")

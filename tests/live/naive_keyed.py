@@ -201,3 +201,68 @@ def plain(value):
     if isinstance(value, (list, np.ndarray)):
         return [plain(v) for v in value]
     return value
+
+
+class NaiveLatest(NaiveKeyed):
+    """emit="latest": results by key, at its youngest event (final: the youngest that the watermark has passed)."""
+
+    def _results(self, out: dict) -> None:
+        for key, events in self.events.items():
+            which = range(len(events))
+            if self.spec.results == "final" and not self.ended:
+                which = [
+                    i for i in which if self.watermark is not None and events[i].row[self.spec.time] < self.watermark
+                ]
+            if not which:
+                continue
+            i = which[-1]
+            found = (events[i].uid, self.results(key, i))
+            if self.given.get(key, (None,))[0] != found[0]:
+                out["new"][key] = (events[i].row[self.spec.time], found[1])
+            elif self.given[key] != found and self.spec.results == "eager":
+                out["again"][key] = (events[i].row[self.spec.time], found[1])
+            self.given[key] = found
+
+
+class NaiveSlides(NaiveKeyed):
+    """emit="slide": results by (key, boundary), for every boundary whose window is not empty and that has been reached."""
+
+    def at(self, key, window, b) -> list[int]:
+        closed = self.spec.request.closed
+        left, right = closed in ("left", "both"), closed in ("right", "both")
+        end, start = b - window.offset, b - window.offset - window.range
+        return [
+            j
+            for j, e in enumerate(self.events[key])
+            if (start < (t := e.row[self.spec.time]) or (left and t == start)) and (t < end or (right and t == end))
+        ]
+
+    def reached(self, b) -> bool:
+        if self.ended:
+            return True
+        if self.spec.results == "final":
+            return self.watermark is not None and b < self.watermark
+        seen = [e.row[self.spec.time] for events in self.events.values() for e in events]
+        return b <= max([*seen, *([] if self.watermark is None else [self.watermark])])
+
+    def _results(self, out: dict) -> None:
+        windows = self.spec.ticks
+        for key, events in self.events.items():
+            times = [e.row[self.spec.time] for e in events]
+            longest = max(w.range + w.offset + w.slide for w in windows.values())
+            for b in range(min(times) - longest, max(times) + longest + 1):
+                own = {name: (b - w.origin) % w.slide == 0 for name, w in windows.items()}
+                frames = {name: self.at(key, w, b) for name, w in windows.items() if own[name]}
+                if not any(frames.values()) or not self.reached(b):
+                    continue
+                results = tuple(
+                    plain(self.fold(self.spec.request.aggs[o.aggregate], [events[j].row for j in frames[o.window]]))
+                    if own[o.window]
+                    else None
+                    for o in self.spec.outputs
+                )
+                if (key, b) not in self.given:
+                    out["new"][key, b] = results
+                elif self.given[key, b] != results and self.spec.results == "eager":
+                    out["again"][key, b] = results
+                self.given[key, b] = results

@@ -24,13 +24,15 @@ _NO_POSITIONS = np.zeros(0, np.int64)
 
 @dataclass
 class Results:
-    """The results of a number of queries: one `Answers` for each output, and whether every window was known whole."""
+    """The results of a number of queries: one `Answers` for each output, whether every window was known whole, and whether
+    any held an event."""
 
     answers: list[Answers]
     whole: np.ndarray
+    some: np.ndarray
 
     def pick(self, which: np.ndarray) -> "Results":
-        return Results([a.pick(which) for a in self.answers], self.whole[which])
+        return Results([a.pick(which) for a in self.answers], self.whole[which], self.some[which])
 
 
 class Emission:
@@ -61,24 +63,30 @@ class Emission:
 
     # ---- evaluating ----------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, slots, positions, moments, ticks=None, closed=None) -> Results:
-        """Results of queries: rows at `positions`, or the moments where there are no positions."""
+    def evaluate(self, slots, positions, moments, ticks=None, closed=None, answered=None) -> Results:
+        """Results of queries: rows at `positions`, or the moments where there are no positions.
+
+        ticks, closed: other windows than the spec's; answered: for each window a byte for each query, whether it has an answer.
+        """
         engine, request = self.engine, self.spec.request
         known = engine.frontier.known_from if self.spec.complete else None
         known = None if known == LOWEST else known
-        whole = np.ones(len(slots), bool)
+        whole, some = np.ones(len(slots), bool), np.zeros(len(slots), bool)
         found: dict[tuple[str, str], Answers] = {}
         skips = positions if request.exclude_current else NO_SKIPS
         for name, window in (ticks or self.spec.ticks).items():
             los, his, short = frames(
                 window, name, engine.arena, slots, positions, moments, closed or request.closed, request.ties, known
             )
-            whole &= short == 0
+            asked = None if answered is None else answered[name]
+            whole &= (short == 0) if asked is None else (short == 0) | (asked == 0)
+            some |= (his > los) if asked is None else (his > los) & (asked == 1)
             for partials in engine.partials:
-                found[partials.aggregate.name, name] = partials.answer(
-                    slots, los, his, skips, window.kind == "lifetime"
-                )
-        return Results([found[output.aggregate, output.window] for output in self.spec.outputs], whole)
+                result = partials.answer(slots, los, his, skips, window.kind == "lifetime")
+                if asked is not None:
+                    result.ok &= asked
+                found[partials.aggregate.name, name] = result
+        return Results([found[output.aggregate, output.window] for output in self.spec.outputs], whole, some)
 
     def at_rows(self, slots, positions) -> Results:
         return self.evaluate(slots, positions, self.engine.arena["time"][positions])
@@ -192,6 +200,9 @@ class EagerEvents(Emission):
 class FinalEvents(Emission):
     """A row for each event, once the watermark has passed it."""
 
+    behind = 0
+    """How far the watermark must have passed it."""
+
     def step(self, accepted, times, intake, batch, counts):
         if len(intake.rows):
             counts["corrected"] = self.out_of_order(intake)
@@ -209,9 +220,13 @@ class FinalEvents(Emission):
         """(key, position) of rows that the watermark has passed since the last time; the frontier moves on."""
         engine = self.engine
         frontier, arena = engine.frontier, engine.arena
-        lowest, highest = _limits(arena["time"].dtype)
+        lowest, highest = limits(arena["time"].dtype)
         before = lowest if frontier.given is None else frontier.given
-        until = highest if frontier.ended else frontier.watermark
+        until = frontier.watermark
+        if frontier.ended:
+            until = highest
+        elif until is not None:
+            until -= self.behind
         if until is None or until <= before:
             return _NO_POSITIONS, _NO_POSITIONS
         slots = engine.map.slots()
@@ -273,7 +288,8 @@ def for_spec(spec: StreamSpec, engine) -> Emission:
     return EagerLatest(spec, engine) if eager else FinalLatest(spec, engine)
 
 
-def _limits(dtype):
+def limits(dtype):
+    """The lowest and the highest time."""
     return (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 
 

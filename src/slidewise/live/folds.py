@@ -139,8 +139,8 @@ def fold(op, X, MASK, V, COUNTS, masked, start, cap, rank0, lo, hi, total, count
                     total = combine(op, total, total, part) if count > 0 else assign(op, get(op, V, 1), part)
                     count += 1
         else:
-            slot = slot_of(start, cap, rank0, level, rank)
-            for slot in range(slot, slot + ((stop - rank) >> shift)):
+            begin = slot_of(start, cap, rank0, level, rank)
+            for slot in range(begin, begin + ((stop - rank) >> shift)):
                 weight = COUNTS[slot] if masked else 1
                 if weight > 0:
                     part = get(op, V, slot)

@@ -171,7 +171,13 @@ class Keyed:
         if good is not None and not good.all():
             raise InputError(f"history: the time column {self.spec.time!r} has nulls")
         known = None if len(times) == 0 else times.min().item()
-        return entry.replace_schema_metadata({META: json.dumps({"version": LOG_VERSION, "known_from": known}).encode()})
+        meta = {
+            "version": LOG_VERSION,
+            "history": True,
+            "known_from": known,
+            "clock": None if known is None else times.max().item(),
+        }
+        return entry.replace_schema_metadata({META: json.dumps(meta).encode()})
 
     # ---- sorting out -----------------------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ class Answers:
         if like is not None and self.inputs[like].kind == "position":
             return lookup(self.inputs[like].column, np.asarray(self._one(), np.int64), mask)
         if not self.op.compiled:
-            return pa.array(self.out, self.kind)
+            return pa.array([value if ok else None for value, ok in zip(self.out, self.ok, strict=True)], self.kind)
         if like is not None:
             return _like(np.asarray(self.out[0]), mask, self.inputs[like])
         return _columns(self.op.result, self.out, mask, self.kind)
@@ -104,7 +104,7 @@ class Answers:
     def _one(self):
         if self.op.compiled:
             return self.out[0]
-        return [0 if value is None else value for value in self.out]
+        return [value if ok else 0 for value, ok in zip(self.out, self.ok, strict=True)]
 
 
 def _like(values: np.ndarray, mask, like: Input) -> pa.Array:

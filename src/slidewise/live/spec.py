@@ -231,6 +231,10 @@ def stream_spec(
     )
     if results == "final" and found.emit == "event" and set(found.stored_columns) != set(schema.names):
         raise InputError('results="final" gives rows out later, so all their columns must be stored; leave out stored=')
+    if found.emit == "slide" and any(t.slide % clock.scale or t.origin % clock.scale for t in ticks.values()):
+        raise InputError(
+            f"boundaries fall between the ticks of the time column {request.time!r}; cast it to a finer unit first"
+        )
     taken = set(found.riding_columns) | {o.column for o in found.outputs}
     for name in (REVISION, LATE_COLUMN, COMPLETE):
         if name in taken and name in found.output_schema.names[len(found.riding_columns) + len(found.outputs) :]:

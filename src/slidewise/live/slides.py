@@ -1,0 +1,233 @@
+"""emit="slide": a row for each key and boundary whose window is not empty.
+
+Boundaries in time (slides, tumbling windows): a boundary is reached when the stream's clock is: the youngest event seen, or the
+watermark. Eager, it is given then, and again when a late event changes it; final, once the watermark has passed it.
+
+Windows that end with a row (every n-th row, a marked row, the last of a session) are given when that row is final: an earlier
+answer could not be taken back when a late event makes another row the end.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.algebra.cache import entry
+from slidewise.errors import UnsupportedError
+from slidewise.live.arena import FIRST, LAST, RANK0, START
+from slidewise.live.emission import Emission, FinalEvents, Results, limits
+from slidewise.live.spec import StreamSpec
+from slidewise.windows.boundaries import answers
+from slidewise.windows.bounds import boundary, lower_position, sides
+from slidewise.windows.clock import Ticks
+
+
+class Boundaries(Emission):
+    """Boundaries in time, eager or final."""
+
+    def __init__(self, spec: StreamSpec, engine):
+        super().__init__(spec, engine)
+        self.eager = spec.results == "eager"
+        self.still = {name: Ticks("time", t.range, 0, t.offset) for name, t in spec.ticks.items()}
+
+    def step(self, accepted, times, intake, batch, counts):
+        if len(intake.rows) == 0:
+            return self.due(batch, counts)
+        counts["corrected"] = self.out_of_order(intake)
+        given = self.engine.frontier.given
+        if not self.eager or given is None:
+            self.engine._merge(accepted, intake)
+            return self.due(batch, counts)
+        lowest, _ = limits(intake.times.dtype)
+        which, moments = self.between(intake.times, intake.bounds[:-1], intake.bounds[1:], lowest, _next(given))
+        slots = intake.touched[which]
+        if len(moments):
+            self.engine.refresh(intake.touched)
+            old = self.at(slots, moments)
+        self.engine._merge(accepted, intake)
+        rows = []
+        if len(moments):
+            self.engine.refresh(intake.touched)
+            new = self.at(slots, moments)
+            again = self.changed(old, new) & old.some
+            counts["touched"] = int(again.sum())
+            differs = np.flatnonzero(again | (new.some & ~old.some))
+            rows.append(self.boundary_rows(slots[differs], moments[differs], new.pick(differs), batch))
+        return pa.concat_tables([*rows, self.due(batch, counts)])
+
+    def due(self, batch, counts):
+        engine, frontier = self.engine, self.engine.frontier
+        times = engine.arena["time"]
+        lowest, highest = limits(times.dtype)
+        reached = highest if frontier.ended else frontier.watermark
+        if self.eager and not frontier.ended:
+            seen = [t for t in (frontier.watermark, frontier.clock) if t is not None]
+            reached = max(seen) if seen else None
+        before = lowest if frontier.given is None else _next(frontier.given) if self.eager else frontier.given
+        if reached is None:
+            return self.spec.output_schema.empty_table()
+        until = _next(reached) if self.eager and not frontier.ended else reached
+        slots = engine.map.slots()
+        longest = max(t.range + t.offset for t in self.spec.ticks.values())
+        begins = np.empty(len(slots), np.int64)
+        number = times.dtype.type
+        first_reaching(
+            engine.arena.keys,
+            times,
+            slots,
+            number(max(before - longest, lowest) if before > lowest else lowest),
+            begins,
+        )
+        which, moments = self.between(times, begins, engine.arena.keys[slots, LAST].copy(), before, until)
+        frontier.given = reached if frontier.given is None else max(frontier.given, reached)
+        slots = slots[which]
+        engine.refresh(np.unique(slots))
+        results = self.at(slots, moments)
+        some = np.flatnonzero(results.some)
+        return self.boundary_rows(slots[some], moments[some], results.pick(some), batch)
+
+    def between(self, times, begins, ends, lowest, until) -> tuple[np.ndarray, np.ndarray]:
+        """(segment, boundary): for each segment [begins[j], ends[j]) of sorted times the boundaries from `lowest` up to but not
+        including `until` whose windows hold one of them; each once, in order."""
+        left, right = sides(self.spec.request.closed)
+        number = times.dtype.type
+        found, segments = [], []
+        for ticks in self.spec.ticks.values():
+            rule = (number(ticks.range), number(ticks.slide), number(ticks.offset), number(ticks.origin), left, right)
+            counts = np.zeros(len(begins) + 1, np.int64)
+            limits_ = (number(lowest), number(until))
+            list_between(times, begins, ends, *rule, *limits_, np.empty(0, times.dtype), counts, False)
+            np.cumsum(counts, out=counts)
+            out = np.empty(int(counts[-1]), times.dtype)
+            list_between(times, begins, ends, *rule, *limits_, out, counts.copy(), True)
+            found.append(out)
+            segments.append(np.repeat(np.arange(len(begins)), np.diff(counts)))
+        moments, which = np.concatenate(found), np.concatenate(segments)
+        if len(found) > 1:
+            order = np.lexsort((moments, which))
+            moments, which = moments[order], which[order]
+            first = np.ones(len(moments), bool)
+            first[1:] = (moments[1:] != moments[:-1]) | (which[1:] != which[:-1])
+            moments, which = moments[first], which[first]
+        return which, moments
+
+    def at(self, slots, moments) -> Results:
+        answered = None
+        if len(self.spec.ticks) > 1:
+            answered = {name: answers(ticks, moments) for name, ticks in self.spec.ticks.items()}
+        return self.evaluate(slots, np.zeros(0, np.int64), moments, self.still, answered=answered)
+
+    def boundary_rows(self, slots, moments, results: Results, batch: int) -> pa.Table:
+        columns = dict(zip(self.spec.by, self.engine.map.columns(slots.tolist()), strict=True))
+        columns[self.spec.time] = as_times(moments, self.spec)
+        return self.rows(pa.table(columns), results, batch)
+
+    def absorbed(self, meta):
+        if meta.get("history") and meta.get("clock") is not None:
+            given = self.engine.frontier.given
+            self.engine.frontier.given = meta["clock"] if given is None else max(given, meta["clock"])
+
+
+class EndingRows(FinalEvents):
+    """Windows that end with a row: given when the row is final and can no longer be followed."""
+
+    def __init__(self, spec: StreamSpec, engine):
+        super().__init__(spec, engine)
+        self.name, self.window = next(iter(spec.ticks.items()))
+        if self.window.kind == "session":
+            self.behind = self.window.range
+
+    def passed(self):
+        slots, positions = super().passed()
+        arena, window = self.engine.arena, self.window
+        if window.kind == "punctuation":
+            ends = arena[f"by:{window.column}"][positions] != 0
+        elif window.kind == "rows":
+            ranks = arena.keys[slots, RANK0] + positions - arena.keys[slots, START]
+            ends = (ranks + 1) % window.slide == 0
+        else:
+            times = arena["time"]
+            following = np.minimum(positions + 1, len(times) - 1)
+            ends = (positions + 1 == arena.keys[slots, LAST]) | (times[following] - times[positions] > window.range)
+        return slots[ends], positions[ends]
+
+    def at_rows(self, slots, positions) -> Results:
+        closed = "right" if self.window.kind == "session" else None
+        return self.evaluate(slots, positions, self.engine.arena["time"][positions], closed=closed)
+
+    def due(self, batch, counts):
+        slots, positions = self.passed()
+        if len(positions) == 0:
+            return self.spec.output_schema.empty_table()
+        self.engine.refresh(np.unique(slots))
+        results = self.at_rows(slots, positions)
+        some = np.flatnonzero(results.some)
+        return self.stored_rows(positions[some], results.pick(some), batch)
+
+
+def for_slides(spec: StreamSpec, engine) -> Emission:
+    """The mode of a spec with emit="slide"."""
+    kinds = {ticks.kind for ticks in spec.ticks.values()}
+    if kinds <= {"time", "tumbling"}:
+        return Boundaries(spec, engine)
+    if spec.results == "eager":
+        kind = ", ".join(sorted(kinds))
+        raise UnsupportedError(
+            f'emit="slide" with {kind} windows: which row ends a window is only certain when no late event can '
+            'come; take results="final" (or emit="event")'
+        )
+    return EndingRows(spec, engine)
+
+
+def as_times(moments: np.ndarray, spec: StreamSpec) -> pa.Array:
+    """Ticks as the time column's own type."""
+    kind, clock = spec.schema.field(spec.time).type, spec.clock
+    values = moments // clock.scale if clock.scale != 1 else moments
+    if clock.kind != "instant":
+        return pa.array(values).cast(kind)
+    return pa.array(values).cast(pa.int32()).view(kind) if pa.types.is_date32(kind) else pa.array(values).view(kind)
+
+
+def _next(t):
+    """The next time."""
+    return float(np.nextafter(t, np.inf)) if isinstance(t, float) else t + 1
+
+
+# ---- compiled ------------------------------------------------------------------------------------------------------------
+
+
+@entry
+def first_reaching(keys, times, slots, since, begins):
+    """The first event of each key at or after `since`."""
+    for j in range(len(slots)):
+        k = slots[j]
+        begins[j] = lower_position(times, keys[k, FIRST], keys[k, LAST], since, False)
+
+
+@entry
+def list_between(times, begins, ends, range_, slide, offset, origin, left, right, lowest, until, out, places, write):
+    """Count the boundaries of each segment into places[j + 1], or write them from places[j] on."""
+    for j in range(len(begins)):
+        count = places[j]
+        started = False
+        following = origin
+        for i in range(begins[j], ends[j]):
+            t = times[i] + offset
+            b = boundary(t, slide, origin, False)
+            if b < t or not right:
+                b += slide
+            if started and following > b:
+                b = following
+            highest = boundary(t + range_, slide, origin, not left)
+            if b < lowest:
+                b = boundary(lowest, slide, origin, False)
+                if b < lowest:
+                    b += slide
+            while b <= highest and b < until:
+                if write:
+                    out[count] = b
+                count += 1
+                b += slide
+            if not started or b > following:
+                following = b
+            started = True
+        if not write:
+            places[j + 1] = count - places[j]

@@ -44,11 +44,13 @@ class Values:
     def _one(self, value, dtype):
         if dtype is object:
             return value
+        if type(value) is float and dtype == np.float64:
+            return value
         if value is None:
             raise InputError("a value is missing; leave out events that have none")
         if dtype.kind in "mM":
             return np.int64(_stamp(value, dtype))
-        kind = np.asarray(value).dtype.kind
+        kind = "i" if type(value) is int else np.asarray(value).dtype.kind
         fits = kind in {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}.get(dtype.kind, "")
         if not fits:
             raise InputTypeError(

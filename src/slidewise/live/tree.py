@@ -1,0 +1,117 @@
+"""A tree algorithm as `Window` keeps it: a forest of one tree. Takes events in any order."""
+
+import numpy as np
+
+from slidewise.algebra.codec import decode, encode
+from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms.fiba_forest import Forest
+from slidewise.algorithms.protocol import Algorithm
+from slidewise.errors import StateError
+from slidewise.live.results import result_arrays, result_value
+from slidewise.live.snapshot import numbers, raw
+from slidewise.live.states import copy_states, read_states, store_states
+
+
+class Tree:
+    """One tree at work, with the same face as `InOrder`. Times are codes (live.times)."""
+
+    def __init__(self, alg: Algorithm, op: TypedOperator, coded_times: bool, min_arity: int | None = None):
+        self.alg, self.op, self.coded_times = alg, op, coded_times
+        self.forest = Forest(op, 1, min_arity, fingers=alg.module.FINGERS)
+        self.out, self.ok = result_arrays(op, 1)
+
+    def __len__(self):
+        return self.forest.size(0)
+
+    # ---- changes ---------------------------------------------------------------------------------------------------
+
+    def insert(self, t, x: tuple):
+        self.forest.insert(0, t, x)
+
+    def bulk_insert(self, ts, X: tuple):
+        """Times in order already, equal ones as they came."""
+        if len(ts):
+            self.forest.bulk_insert(0, ts, X)
+
+    def evict(self):
+        self.forest.evict(0)
+
+    def evict_at(self, t) -> bool:
+        return self.forest.evict_at(0, t)
+
+    def bulk_evict(self, t) -> int:
+        return self.forest.bulk_evict(0, t)
+
+    def compact(self):
+        self.forest.compact()
+
+    # ---- answers ---------------------------------------------------------------------------------------------------
+
+    def query(self):
+        self.forest.query(0, self.out, self.ok)
+        return result_value(self.op, self.out, self.ok, 0)
+
+    def query_range(self, t_from, t_to):
+        """The result and whether there was any event."""
+        if t_to < t_from or not self.forest.query_range(0, t_from, t_to, self.out, self.ok):
+            return None, False
+        return result_value(self.op, self.out, self.ok, 0), True
+
+    def items(self):
+        ts, states = self.forest.export(0)
+        out, ok = result_arrays(self.op, len(ts))
+        self.forest.steps.step_items(*self.forest.arrays, 0, states, out, ok, 0, len(ts))
+        for j, t in enumerate(ts):
+            yield t, result_value(self.op, out, ok, j)
+
+    def oldest(self):
+        return self.forest.ends(0)[0]
+
+    def youngest(self):
+        return self.forest.ends(0)[1]
+
+    # ---- whole -----------------------------------------------------------------------------------------------------
+
+    def check(self):
+        self.forest.check()
+
+    def copy(self) -> "Tree":
+        other = object.__new__(Tree)
+        other.__dict__.update(self.__dict__)
+        other.forest = object.__new__(Forest)
+        other.forest.__dict__.update(self.forest.__dict__)
+        other.forest.V = copy_states(self.op, self.forest.V)
+        for words in ("A", "H", "N"):
+            array = getattr(self.forest, words)
+            setattr(other.forest, words, array.copy() if self.op.compiled else array[:])
+        other.out, other.ok = result_arrays(self.op, 1)
+        return other
+
+    def dump(self) -> tuple[dict, dict[str, bytes]]:
+        """What is stored: times and partials, in order; never the places of nodes."""
+        ts, states = self.forest.export(0)
+        description = {"count": len(ts), "min_arity": self.forest.shape.min_arity}
+        times = raw(np.array(ts, np.int64)) if self.coded_times else encode(list(ts))
+        return description, {"times": times} | store_states(self.op, states)
+
+    @classmethod
+    def load(cls, alg: Algorithm, op: TypedOperator, coded_times: bool, head: dict, sections: dict) -> "Tree":
+        """Back from a snapshot: checked whole, then built by one bulk insert of partials."""
+        count, arity = head.get("count"), head.get("min_arity")
+        if not isinstance(count, int) or count < 0 or not isinstance(arity, int):
+            raise StateError("stored state is damaged: its size makes no sense")
+        if coded_times:
+            ts = numbers(sections, "times", np.int64, count)
+            in_order = bool((ts[1:] > ts[:-1]).all())
+            if not op.compiled:
+                ts = ts.tolist()
+        else:
+            ts = decode(sections.get("times", b""))
+            if not isinstance(ts, list) or len(ts) != count:
+                raise StateError("stored state is damaged: times are missing")
+            in_order = all(a < b for a, b in zip(ts, ts[1:], strict=False))
+        if not in_order:
+            raise StateError("stored state is damaged: times are out of order")
+        self = cls(alg, op, coded_times, arity)
+        self.forest.fill(0, ts, read_states(op, sections, count))
+        return self

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 import slidewise as sw
 
-LISTS = sw.operator(lift=lambda x: {0: (x,)}[0], combine=lambda a, b: a + b, identity=(), name="sequence")
+pytestmark = pytest.mark.filterwarnings("ignore::slidewise.algebra.typed.InterpretedWarning")
+
+LISTS = sw.operator(lift=lambda x: (x,), combine=lambda a, b: a + b, identity=(), name="sequence")
 NAMES = [info.name for info in sw.algorithms()]
 IN_ORDER = [info.name for info in sw.algorithms() if info.order == "in"]
 ANY_ORDER = [info.name for info in sw.algorithms() if info.order == "any"]

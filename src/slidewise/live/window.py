@@ -105,10 +105,12 @@ class Window:
             self._store = InOrder(self._algorithm, typed, self._times.compiled)
 
     def _begin(self, t, v):
-        if self._values is None:
-            self._values = values_of(self._op, v)
-        if self._times is None:
-            self._times = times_of(t)
+        """Fix the types by a first event, if it is a good one."""
+        values = self._values if self._values is not None else values_of(self._op, v)
+        times = self._times if self._times is not None else times_of(t)
+        times.code(t)
+        values.row(v)
+        self._values, self._times = values, times
         self._build()
 
     # ---- changes ---------------------------------------------------------------------------------------------------

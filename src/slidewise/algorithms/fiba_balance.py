@@ -46,9 +46,8 @@ from slidewise.algorithms.fiba_nodes import (
 
 
 @kernel
-def give_left(k, op, N, V, p, i, count):
-    """Move `count` entries, and as many children, from the front of child i + 1 of p to the end of child i."""
-    a, b = child(k, N, p, i), child(k, N, p, i + 1)
+def give_left(k, op, N, V, a, p, i, b, count):
+    """Move `count` entries, and as many children, from the front of b to the end of a, through entry i of p that parts them."""
     if hi_of(N[row(k, a)]) + count > cap(k):
         slide(k, op, N, V, a, -lo_of(N[row(k, a)]))
     inner = level_of(N[row(k, a)]) > 0
@@ -67,9 +66,8 @@ def give_left(k, op, N, V, p, i, count):
 
 
 @kernel
-def give_right(k, op, N, V, p, i, count):
-    """Move `count` entries, and as many children, from the end of child i of p to the front of child i + 1."""
-    a, b = child(k, N, p, i), child(k, N, p, i + 1)
+def give_right(k, op, N, V, a, p, i, b, count):
+    """Move `count` entries, and as many children, from the end of a to the front of b, through entry i of p that parts them."""
     if lo_of(N[row(k, b)]) < count:
         slide(k, op, N, V, b, count - lo_of(N[row(k, b)]))
     inner = level_of(N[row(k, a)]) > 0
@@ -183,7 +181,7 @@ def overflow(k, op, A, H, N, V, u, at):
             before = N[row(k, child(k, N, p, i - 1))]
             count = min(cap(k) - 1 - size_of(before), min_arity(k))
             if 2 * count >= min_arity(k):
-                give_left(k, op, N, V, p, i - 1, count)
+                give_left(k, op, N, V, child(k, N, p, i - 1), p, i - 1, u, count)
                 settle(k, op, N, V, p, i - 1)
                 settle(k, op, N, V, p, i)
                 return p, -1, hit | before & SPINE
@@ -198,7 +196,8 @@ def underflow(k, op, A, H, N, V, u):
     i = index_in_parent(k, A, N, u, p)
     if i == hi_of(N[row(k, p)]):
         i -= 1
-    first, second = N[row(k, child(k, N, p, i))], N[row(k, child(k, N, p, i + 1))]
+    a, b = child(k, N, p, i), child(k, N, p, i + 1)
+    first, second = N[row(k, a)], N[row(k, b)]
     # Both neighbours count: the errata to Figure 7 of fiba-2019, where a sibling on the left spine is forgotten.
     hit = (first | second) & SPINE
     left, right = size_of(first), size_of(second)
@@ -207,9 +206,9 @@ def underflow(k, op, A, H, N, V, u):
         settle(k, op, N, V, p, i)
     else:
         if left < right:
-            give_left(k, op, N, V, p, i, (right - left + 1) >> 1)
+            give_left(k, op, N, V, a, p, i, b, (right - left + 1) >> 1)
         else:
-            give_right(k, op, N, V, p, i, (left - right + 1) >> 1)
+            give_right(k, op, N, V, a, p, i, b, (left - right + 1) >> 1)
         settle(k, op, N, V, p, i)
         settle(k, op, N, V, p, i + 1)
     return p, hit

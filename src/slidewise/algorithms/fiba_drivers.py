@@ -8,10 +8,12 @@ and whether they are defined. fiba_forest.py allocates and grows.
 """
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import emit, get, lift, null_when_empty, open_state, ptr, reset, row, shift
+from slidewise.algebra.kernel import combine, emit, get, lift, null_when_empty, open_state, ptr, put, reset, row, shift
 from slidewise.algorithms.fiba import evict, evict_at, insert, oldest, youngest
 from slidewise.algorithms.fiba_aggregates import total
-from slidewise.algorithms.fiba_nodes import SIZE, TIMES, TREE_WORDS, has_room, slot
+from slidewise.algorithms.fiba_bulk_evict import bulk_evict
+from slidewise.algorithms.fiba_bulk_insert import bulk_insert
+from slidewise.algorithms.fiba_nodes import SIZE, TIMES, TREE_WORDS, has_room
 from slidewise.algorithms.fiba_nodes import row as node_row
 from slidewise.algorithms.fiba_ranges import export, query_range, rank, select
 
@@ -68,6 +70,40 @@ def step_evict_at(k, op, A_, H_, N_, V_, tree, t):
     """Remove exactly time t; whether it was there."""
     A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
     return H[SIZE] > 0 and evict_at(k, op, A, H, N, V, t)
+
+
+@entry
+def step_bulk_evict(k, op, A_, H_, N_, V_, tree, t):
+    """Remove everything at or before t; how many entries went."""
+    A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    return bulk_evict(k, op, A, H, N, V, t)
+
+
+@entry
+def step_bulk_insert(k, op, A_, H_, N_, V_, tree, TS, W_, lo, hi, G, batch):
+    """Insert the states lo .. hi - 1 of W at the times of TS, which ascend; the first that was not inserted (hi: none)."""
+    A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    return bulk_insert(k, op, A, H, N, V, ptr(TS), open_state(op, W_), lo, hi, ptr(G), batch)
+
+
+@entry
+def step_gather(k, op, T, X, ORDER, TS, W_):
+    """Lift the events in the order given (empty: as they are, which is sorted), into TS and W; those of one time are combined.
+    Returns how many entries there are. W has a scratch slot behind the last."""
+    W = open_state(op, W_)
+    scratch = len(TS)
+    sorted_already = len(ORDER) == 0
+    count = 0
+    for j in range(len(T)):
+        i = j if sorted_already else ORDER[j]
+        s = lift(op, get(op, W, scratch), row(X, i))
+        if count > 0 and TS[count - 1] == T[i]:
+            put(op, W, count - 1, combine(op, get(op, W, count - 1), get(op, W, count - 1), s))
+        else:
+            TS[count] = T[i]
+            put(op, W, count, s)
+            count += 1
+    return count
 
 
 @entry

@@ -10,11 +10,13 @@ from slidewise.algebra.kernel import twin
 from slidewise.algebra.layout import Leaf
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import fiba_check, fiba_drivers
+from slidewise.algorithms.fiba_bulk_insert import WORDS as BATCH_WORDS
 from slidewise.algorithms.fiba_nodes import (
     ARENA_WORDS,
     BUMP,
     FIRST_UNIT,
     HEIGHT,
+    LEVELS,
     ROOT,
     SIZE,
     TREE_WORDS,
@@ -26,6 +28,8 @@ from slidewise.errors import InputError
 ARITIES = (2, 4, 8, 16)
 SMALLEST = 16
 """Units of a new arena."""
+BATCH = 1 << 14
+"""Entries of a bulk insert that go up together. More gain little, and want scratch words."""
 
 
 def default_arity(op: TypedOperator) -> int:
@@ -114,6 +118,39 @@ class Forest:
 
     def evict_at(self, tree: int, t) -> bool:
         return bool(self.steps.step_evict_at(*self.arrays, tree, t))
+
+    # ---- many entries ----------------------------------------------------------------------------------------------
+
+    def bulk_evict(self, tree: int, t) -> int:
+        """Remove everything at or before t; how many entries went."""
+        return int(self.steps.step_bulk_evict(*self.arrays, tree, t))
+
+    def bulk_insert(self, tree: int, ts, X: tuple) -> None:
+        """Insert events in any order; those of one time combine in the order they are given."""
+        count = len(ts)
+        if self.op.compiled:
+            ordered = count < 2 or bool((ts[1:] >= ts[:-1]).all())
+            order = np.empty(0, np.int64) if ordered else np.argsort(ts, kind="stable")
+        else:
+            order = sorted(range(count), key=ts.__getitem__)
+        TS, W = self._words(count), self._states(count + 1)
+        self.insert_states(tree, TS, W, self.steps.step_gather(self.shape, self.op, ts, X, order, TS, W))
+
+    def insert_states(self, tree: int, TS, W, count: int | None = None) -> None:
+        """Insert states at times that ascend: what `export` gives."""
+        count = len(TS) if count is None else int(count)
+        batch = min(max(count, 1), BATCH)
+        G, at = self._words(BATCH_WORDS * batch), 0
+        while True:
+            at = self.steps.step_bulk_insert(*self.arrays, tree, TS, W, at, count, G, batch)
+            if at == count:
+                return
+            self.grow(int(self.A[BUMP]) + self._units_for(min(count - at, batch)))
+
+    def _units_for(self, count: int) -> int:
+        """Units that so many appended entries need, and some."""
+        arity = self.shape.min_arity
+        return count // (arity - 1) + 2 * LEVELS
 
     # ---- answers ---------------------------------------------------------------------------------------------------
 

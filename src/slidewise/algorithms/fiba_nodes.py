@@ -33,7 +33,9 @@ from slidewise.algebra.kernel import get, put
 
 BUMP, UNITS, LEAVES, INNERS, DROPPED = range(5)
 """First unit never used; units there are; free leaves; free inner nodes; inner nodes dropped with all that is below them."""
-PATH = 8
+HIGH_LEFT, HIGH_RIGHT, HIGH_ROOT, HIT = range(5, 9)
+"""For a bulk insert: the highest nodes touched on each spine, the root if it is, and spines of which a node has split."""
+PATH = 16
 """PATH + level: the child taken at that level on the way down."""
 LEVELS = 64
 """No tree is higher: even with 2 children a node that is more than any memory holds."""

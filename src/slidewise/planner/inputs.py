@@ -1,6 +1,6 @@
 """How a column reaches an operator, and how a result gets back the type a user expects.
 
-    number     integers and floats, as they are; truth values as bool. Small integers travel as int64 and float32 as float64,
+    number     integers and floats, as they are; truth values as bool. Small integers travel as int32, float32 as float64,
                so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
     ticks      timestamps, dates, durations, times: their int64 or int32 values
     rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values
@@ -32,11 +32,14 @@ class Input:
         if self.kind == "object":
             return object
         if self.kind == "number":
-            if pa.types.is_boolean(self.arrow):
+            if pa.types.is_boolean(plain(self.arrow)):
                 return np.dtype(np.bool_)
-            if pa.types.is_floating(self.arrow):
+            if pa.types.is_floating(plain(self.arrow)):
                 return np.dtype(np.float64)
-            return np.dtype(np.uint64 if self.arrow == pa.uint64() else np.int64)
+            kind = plain(self.arrow)
+            if kind.bit_width == 64:
+                return np.dtype(np.uint64 if pa.types.is_unsigned_integer(kind) else np.int64)
+            return np.dtype(np.uint32 if kind == pa.uint32() else np.int32)
         return np.dtype(np.int64)
 
 

@@ -1,14 +1,32 @@
 """The rungs: for one operator and its windows, the first algorithm that can serve it, and why the ones above could not.
 
-A new rung is one entry in RUNGS. `choose` is the only place where algorithms are named on their way into a plan; engines take the
-name from the plan.
+A new rung is one entry in RUNGS; the last serves everything. This is the only place where algorithms are named on their way into
+a plan: engines take the name from there. What an algorithm can serve, it says itself (`algorithms.serves`); what it is good for is
+said here, by preference:
+
+    throughput   least time an event over a whole run; for compiled operators that is time measured, not combines counted
+    latency      least work for the worst single event
+    memory       fewest partials
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from slidewise.algebra.typed import TypedOperator
-from slidewise.algorithms import MODULES, algorithm
+from slidewise.algorithms import MODULES, algorithm, serves
+from slidewise.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an algorithm is wanted for."""
+
+    operator: TypedOperator
+    windows: int = 1
+    """How many windows share their ends, and so could share one pass."""
+    prefer: str = "throughput"
+    order: str = "in"
+    """`in`: events come (or were sorted) by time; `any`: they come as they come."""
 
 
 @dataclass(frozen=True)
@@ -16,39 +34,88 @@ class Rung:
     """One algorithm, and when to take it."""
 
     algorithm: str
-    reason: str
+    because: Callable[[Task], str]
     """Why it is taken where it can be."""
-    refuse: Callable[[TypedOperator, str], str | None]
-    """(operator, preference) -> why not, or None."""
+    refuse: Callable[[Task], str | None]
+    """Why it is not the right one here, or None."""
 
 
 @dataclass(frozen=True)
 class Choice:
+    """The algorithm of a step, and how it came to it."""
+
     algorithm: str
     reason: str
-    rejected: tuple[tuple[str, str], ...]
-    """Algorithms above it on the ladder, and why they could not serve."""
+    rejected: tuple[tuple[str, str], ...] = ()
+    """Algorithms above it on the ladder, and why they were passed over."""
+
+    @property
+    def paper(self) -> str:
+        return algorithm(self.algorithm).info.paper
 
 
-def _never(op: TypedOperator, prefer: str) -> str | None:
+def _out_of_order(task: Task) -> str | None:
+    return None if task.order == "any" else "events are in order: an algorithm that only appends is cheaper than a tree"
+
+
+def _in_order(task: Task) -> str | None:
+    return None if task.order == "in" else "events come out of order, and it only takes them in order"
+
+
+def _subtract(task: Task) -> str | None:
+    return _in_order(task)
+
+
+def _deque(task: Task) -> str | None:
+    if why := _in_order(task):
+        return why
+    if task.prefer == "latency":
+        return "one event may drop all candidates at once: worst n"
+    if task.prefer == "throughput" and task.operator.compiled and task.windows < MANY_WINDOWS:
+        return ("its drops are hard to predict for a processor; for a compiled operator and fewer than "
+                f"{MANY_WINDOWS} windows plain combines are faster")
     return None
 
 
+def _stacks(task: Task) -> str | None:
+    if why := _in_order(task):
+        return why
+    return "the event that turns the stack costs n combines" if task.prefer == "latency" else None
+
+
+MANY_WINDOWS = 6
+"""From this many windows on, one deque for all beats a pass for each."""
+
 RUNGS: tuple[Rung, ...] = (
-    Rung("two_stacks_lite", "amortised constant for any associative operator, and one array", _never),
-    Rung("recalc", "serves everything", _never),
+    Rung("fiba", lambda t: "events come in any order: amortised O(log d) for one that is d late", _out_of_order),
+    Rung("subtract_on_evict", lambda t: "exactly invertible: one combine in, one inverse out, no combine to answer", _subtract),
+    Rung("slick_deque",
+         lambda t: "selective: fewer than two combines an event" + (f", shared by {t.windows} windows" if t.windows > 1 else ""),
+         _deque),
+    Rung("two_stacks_lite", lambda t: "any associative operator in amortised three combines and one array", _stacks),
+    Rung("daba_lite", lambda t: "any associative operator; no single event costs more than a constant", _in_order),
+    Rung("recalc", lambda t: "serves everything", lambda t: None),
 )
 
 
-def choose(op: TypedOperator, prefer: str = "throughput", asked: str = "auto") -> Choice:
-    """The first rung that can serve this operator; or the one asked for, if it can."""
+def choose(task: Task, asked: str = "auto") -> Choice:
+    """The first rung that can serve; or the algorithm asked for, if it can."""
     if asked != "auto":
         algorithm(asked)  # complains of unknown names
-        return Choice(asked, "asked for", ())
-    rejected = []
+        if why := serves(asked, task.operator, insist=True):
+            raise UnsupportedError(why)
+        if algorithm(asked).info.order == "any" and task.order == "in":
+            raise UnsupportedError(f"{asked} is a tree for events that come in any order; rows of a frame are sorted first, so "
+                                   'take "auto" or an in-order algorithm such as daba_lite')
+        return Choice(asked, "asked for")
+    rejected: list[tuple[str, str]] = []
     for rung in RUNGS:
-        why = f"{rung.algorithm} is not part of this build" if rung.algorithm not in MODULES else rung.refuse(op, prefer)
+        why = rung.refuse(task)
+        if why is None and rung.algorithm not in MODULES:
+            why = "not part of this build"
         if why is None:
-            return Choice(rung.algorithm, rung.reason, tuple(rejected))
+            why = serves(rung.algorithm, task.operator)
+        if why is None:
+            return Choice(rung.algorithm, rung.because(task), tuple(rejected))
         rejected.append((rung.algorithm, why))
-    raise AssertionError("the last rung serves everything")
+    raise UnsupportedError(f"no algorithm serves {task.operator.name}")

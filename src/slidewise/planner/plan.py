@@ -3,7 +3,8 @@
     Plan
       request    what was asked
       clock      what the time column counts in; ticks: each window in its units
-      steps      one for each state that is computed: operator, inputs, algorithm, windows it serves, results it gives
+      steps      one for each state that is computed: operator, inputs, algorithm, passes, and the results it gives
+      slices     how time is cut where windows slide (planner/slices.py), or None
 
 A plan holds operators and types, no data and no compiled code: it can be sent to another process.
 """
@@ -16,24 +17,42 @@ import pyarrow as pa
 from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
 from slidewise.planner.inputs import Input, input_of
-from slidewise.planner.ladder import Choice, choose
+from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Request
+from slidewise.planner.sharing import Group, View, grouped
+from slidewise.planner.slices import Query, SharedPlan, best_plan
+from slidewise.windows.bounds import end_rule
 from slidewise.windows.clock import Clock, Ticks
+
+ENTRIES = ("rows", "runs", "slices")
+"""What an algorithm holds an entry for: each row; each run of rows that leave together; each slice of the shared plan."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run over the rows: the windows it answers, and what is an entry."""
+
+    windows: tuple[str, ...]
+    entries: str
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operator over one or more windows."""
+    """One operator over the windows, and the aggregates it gives."""
 
-    aggregate: str
     bound: Bound
     inputs: tuple[Input, ...]
-    windows: tuple[str, ...]
+    views: tuple[View, ...]
+    passes: tuple[Pass, ...]
     choice: Choice
 
     @cached_property
     def typed(self) -> TypedOperator:
         return self.bound.operator.typed(tuple(i.dtype for i in self.inputs))
+
+    @property
+    def aggregates(self) -> tuple[str, ...]:
+        return tuple(view.aggregate for view in self.views)
 
     @property
     def algorithm(self) -> str:
@@ -51,6 +70,7 @@ class Plan:
     clock: Clock
     ticks: dict[str, Ticks]
     steps: tuple[Step, ...]
+    slices: SharedPlan | None = None
 
 
 def make_plan(request: Request, schema: pa.Schema) -> Plan:
@@ -58,9 +78,53 @@ def make_plan(request: Request, schema: pa.Schema) -> Plan:
     types = {name: schema.field(name).type for name in request.needed}
     clock = Clock.of(types[request.time], request.time).refined(request.windows.values())
     ticks = {name: clock.ticks(window) for name, window in request.windows.items()}
-    steps = []
-    for name, bound in request.aggs.items():
-        inputs = tuple(input_of(bound.operator, k, c, types[c]) for k, c in enumerate(bound.columns))
-        typed = bound.operator.typed(tuple(i.dtype for i in inputs))
-        steps.append(Step(name, bound, inputs, tuple(request.windows), choose(typed, request.prefer, request.algorithm)))
-    return Plan(request, clock, ticks, tuple(steps))
+    slices = _slices(request, clock, ticks)
+
+    def inputs_of(bound: Bound) -> tuple[Input, ...]:
+        return tuple(input_of(bound.operator, k, column, types[column]) for k, column in enumerate(bound.columns))
+
+    groups = grouped(request.leaves, lambda bound: tuple(i.dtype for i in inputs_of(bound)))
+    steps = tuple(_step(group, inputs_of(group.bound), request, ticks, slices) for group in groups)
+    return Plan(request, clock, ticks, steps, slices)
+
+
+def _step(group: Group, inputs: tuple[Input, ...], request: Request, ticks: dict[str, Ticks], slices) -> Step:
+    typed = group.bound.operator.typed(tuple(i.dtype for i in inputs))
+    together = _same_ends(request, ticks)
+    task = Task(typed, max(len(names) for names in together), request.prefer)
+    choice = choose(task, request.algorithm)
+    passes = []
+    if slices is not None:
+        passes = [Pass((name,), "slices") for name in ticks]
+    elif choice.algorithm == "slick_deque" and not request.exclude_current:
+        passes = [Pass(names, "rows") for names in together]
+    else:
+        passes = [Pass((name,), _entries(window, request)) for name, window in ticks.items()]
+    return Step(group.bound, inputs, group.views, tuple(passes), choice)
+
+
+def _entries(window: Ticks, request: Request) -> str:
+    """Rows that leave together are one entry: always where a window begins anew, and where it slides in steps."""
+    if request.exclude_current or request.as_of:
+        return "rows"
+    stepwise = window.kind in ("tumbling", "session", "punctuation", "lifetime") or (window.kind == "time" and window.slide)
+    return "runs" if stepwise else "rows"
+
+
+def _same_ends(request: Request, ticks: dict[str, Ticks]) -> list[tuple[str, ...]]:
+    """The windows by what their ends depend on: those of one group can be answered in one pass."""
+    found: dict[tuple, list[str]] = {}
+    for name, window in ticks.items():
+        rule = end_rule(window, request.ties)
+        if request.as_of and rule[0] == "row":
+            rule = ("moment", 0, 0, 0)
+        found.setdefault(rule, []).append(name)
+    return [tuple(names) for names in found.values()]
+
+
+def _slices(request: Request, clock: Clock, ticks: dict[str, Ticks]) -> SharedPlan | None:
+    """emit="slide": slices shared by all windows, for clocks that count in whole ticks."""
+    whole = clock.kind != "real" and all(w.kind in ("time", "tumbling") and not w.calendar for w in ticks.values())
+    if request.emit != "slide" or not whole:
+        return None
+    return best_plan(Query(name, w.range, w.slide, w.origin, w.offset) for name, w in ticks.items())

@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass
 
 from slidewise.algebra.operator import Bound, Operator
+from slidewise.algebra.product import BoundStruct
 from slidewise.errors import InputError, InputTypeError
 from slidewise.windows.bounds import TIES, sides
 from slidewise.windows.spec import Window, named_windows
@@ -28,7 +29,7 @@ class Request:
     time: str
     by: tuple[str, ...]
     windows: dict[str, Window]
-    aggs: dict[str, Bound]
+    aggs: dict[str, Bound | BoundStruct]
     closed: str = "right"
     ties: str = "peers"
     order: tuple[str, ...] = ()
@@ -43,6 +44,17 @@ class Request:
     def outputs(self) -> tuple[Output, ...]:
         """The result columns, window by window in the order given."""
         return tuple(Output(f"{a}_{w}", a, w) for w in self.windows for a in self.aggs)
+
+    @property
+    def leaves(self) -> dict[str, Bound]:
+        """Every operator that is computed by itself: the members of a bound struct are `name.member`."""
+        found: dict[str, Bound] = {}
+        for name, bound in self.aggs.items():
+            if isinstance(bound, BoundStruct):
+                found |= {f"{name}.{member}": part for member, part in bound.members.items()}
+            else:
+                found[name] = bound
+        return found
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -169,12 +181,12 @@ def _names(what: str, value) -> tuple[str, ...]:
     return names
 
 
-def _aggregates(aggs) -> dict[str, Bound]:
+def _aggregates(aggs) -> dict[str, Bound | BoundStruct]:
     if not isinstance(aggs, dict):
         raise InputTypeError('aggs= is a dict of names and aggregates, such as {"total": sw.sum("amount")}')
     if not aggs:
         raise InputError('no aggregates; give at least one, such as aggs={"total": sw.sum("amount")}')
-    found: dict[str, Bound] = {}
+    found: dict[str, Bound | BoundStruct] = {}
     for name, value in aggs.items():
         if not isinstance(name, str):
             raise InputTypeError(f"aggs=: a name is text, not {name!r}")
@@ -182,7 +194,7 @@ def _aggregates(aggs) -> dict[str, Bound]:
             if value.inputs:
                 raise InputError(f'aggs=: {name!r} is not bound to a column; write {value.name}("amount") for the column amount')
             value = value()
-        if not isinstance(value, Bound):
+        if not isinstance(value, (Bound, BoundStruct)):
             raise InputTypeError(f'aggs=: {name!r} must be an operator bound to columns, such as sw.sum("amount"), not {value!r}')
         found[name] = value
     return found

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algorithms import algorithm
-from slidewise.engines.local.columns import Column, object_array, one_array, result_array, truth_bytes
+from slidewise.engines.local.columns import Column, fixed_width, object_array, one_array, result_array, truth_bytes
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
-from slidewise.engines.local.sweeps import sweep, sweep_around
-from slidewise.engines.local.targets import Frames, Targets, for_boundaries, for_queries, for_rows, for_youngest
+from slidewise.engines.local.sweeps import Job, Slices, sweep, sweep_around, sweep_ranges, sweep_runs
+from slidewise.engines.local.targets import Targets, for_boundaries, for_queries, for_rows, for_youngest
 from slidewise.engines.local.threads import Progress, Workers
 from slidewise.errors import InputTypeError
 from slidewise.planner.inputs import Input, plain
@@ -73,19 +73,59 @@ def _same_type(column, kind: pa.DataType, name: str):
 def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa.Table:
     columns = Columns(table, ordered)
     results: dict[tuple[str, str], pa.Array] = {}
-    progress = Progress(len(plan.steps) * len(plan.ticks), "rolling")
+    progress = Progress(sum(len(step.passes) for step in plan.steps), "rolling")
     try:
         for step in plan.steps:
-            for name in step.windows:
-                progress.step(f"{step.aggregate} over {name}")
-                results[step.aggregate, name] = _result(step, columns, targets, targets.frames[name])
+            _run_step(step, columns, targets, results, progress)
             columns.forget()
     finally:
         progress.close()
     out = targets.table
     for output in plan.request.outputs:
-        out = out.append_column(output.column, results[output.aggregate, output.window])
+        members = getattr(plan.request.aggs[output.aggregate], "members", None)
+        if members is None:
+            array = results[output.aggregate, output.window]
+        else:
+            parts = [results[f"{output.aggregate}.{member}", output.window] for member in members]
+            array = pa.StructArray.from_arrays(parts, list(members))
+        out = out.append_column(output.column, array)
     return out
+
+
+def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, progress: Progress) -> None:
+    """Every pass of a step; the results of each aggregate and window."""
+    X = tuple(columns.sorted(spec) for spec in step.inputs)
+    job = Job(columns.ordered.workers, algorithm(step.algorithm), step.typed, X, columns.mask(step))
+    slices = None
+    for run_over in step.passes:
+        progress.step(f"{', '.join(step.aggregates)} over {', '.join(run_over.windows)}")
+        frames = [targets.frames[name] for name in run_over.windows]
+        if run_over.entries == "slices":
+            slices = slices or Slices(job, [(f.starts, f.ends) for f in targets.frames.values()])
+            found = [slices.sweep(frames[0].starts, frames[0].ends)]
+        elif len(frames) > 1:
+            found = _split(sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step)
+        elif frames[0].behind is not None:
+            found = [sweep_around(job, (frames[0].starts, frames[0].ends), frames[0].behind, targets.offsets)]
+        else:
+            over = sweep_runs if run_over.entries == "runs" else sweep
+            found = [over(job, frames[0].starts, frames[0].ends, targets.offsets)]
+        for name, frame, (out, ok) in zip(run_over.windows, frames, found):
+            if frame.answered is not None:
+                ok = ok & frame.answered
+            for view, array in _results(step, columns, targets, out, ok, frame.answered):
+                results[view.aggregate, name] = array
+
+
+def _split(found, windows: int, step: Step) -> list:
+    """The results of a pass over several windows, window by window."""
+    out, ok = found
+    n = len(ok) // windows
+    parts = [slice(n * q, n * (q + 1)) for q in range(windows)]
+    if not step.typed.compiled:
+        return [(out[part], ok[part]) for part in parts]
+    width = step.typed.result.width or 1
+    return [(tuple(leaf[n * q * width : n * (q + 1) * width] for leaf in out), ok[part]) for q, part in enumerate(parts)]
 
 
 class Columns:
@@ -132,25 +172,38 @@ class Columns:
         self._sorted = {spec: values for spec, values in self._sorted.items() if not isinstance(values, list)}
 
 
-def _result(step: Step, columns: Columns, targets: Targets, frames: Frames) -> pa.Array:
+def _results(step: Step, columns: Columns, targets: Targets, out, ok, answered):
+    """(view, array) for each aggregate of a step."""
     typed = step.typed
-    alg = algorithm(step.algorithm)
-    X = tuple(columns.sorted(spec) for spec in step.inputs)
     if not typed.compiled:
-        X = tuple(values if isinstance(values, list) else values.tolist() for values in X)
-    arguments = (columns.ordered.workers, alg, typed, X, columns.mask(step))
-    if frames.behind is None:
-        out, ok = sweep(*arguments, frames.starts, frames.ends, targets.offsets)
-    else:
-        out, ok = sweep_around(*arguments, (frames.starts, frames.ends), frames.behind, targets.offsets)
-    if frames.answered is not None:
-        ok = ok & frames.answered
-    like = typed.operator.result_like
-    if not typed.compiled:
-        values = targets.restored([value if good else None for value, good in zip(out, ok.tolist())])
-        kind = None if like is None or step.inputs[like].kind != "object" else columns.column(step.inputs[like]).array.type
-        return object_array(values, kind, step.bound.operator.signature)
-    out, ok = tuple(targets.restored(part, typed.result.width) for part in out), targets.restored(ok)
-    if like is not None:
-        return columns.column(step.inputs[like]).give_back(out[0], ok)
-    return result_array(typed.result, out, ok)
+        yield step.views[0], _object_result(step, columns, targets, out, ok)
+        return
+    if len(step.views) == 1:
+        leaves, ok = tuple(targets.restored(leaf, typed.result.width) for leaf in out), targets.restored(ok)
+        like = typed.operator.result_like
+        if like is not None:
+            yield step.views[0], columns.column(step.inputs[like]).give_back(leaves[0], ok)
+        else:
+            yield step.views[0], result_array(typed.result, leaves, ok)
+        return
+    restored = targets.restored(ok)
+    for view in step.views:
+        values = targets.restored(out[view.value])
+        good = restored if view.flag is None else restored & targets.restored(out[view.flag])
+        if view.bound.operator.empty is not None:  # a count of an empty window is 0, where the window has an answer at all
+            values[restored == 0] = view.bound.operator.empty
+            good = None if answered is None else targets.restored(answered)
+        yield view, fixed_width(values, good, pa.from_numpy_dtype(values.dtype))
+
+
+def _object_result(step: Step, columns: Columns, targets: Targets, out, ok) -> pa.Array:
+    values = targets.restored([value if good else None for value, good in zip(out, ok.tolist())])
+    like = step.typed.operator.result_like
+    spec = None if like is None else step.inputs[like]
+    if spec is None:
+        return object_array(values, None, step.bound.operator.signature)
+    if spec.kind == "object":
+        return object_array(values, columns.column(spec).array.type, step.bound.operator.signature)
+    good = np.array([value is not None for value in values], np.uint8)
+    numbers = np.array([0 if value is None else value for value in values], spec.dtype)
+    return columns.column(spec).give_back(numbers, good)

@@ -1,125 +1,190 @@
-"""Compiled loops that slide an algorithm over frames, and how they are cut for threads.
+"""Run the passes of a step: give an algorithm its arrays, cut the frames into parts for threads, call the compiled loops.
 
-The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops know none by name.
+    rows      sweep            an entry for each row
+    around    sweep_around     the same, with the row itself left out
+    ranges    sweep_ranges     several windows with common ends in one pass, for algorithms that offer it
+    runs      sweep_runs       rows that leave together are one entry
+    slices    fold, sweep_slices    partials computed once for all windows, then slid over
+
+Each gives (OUT, OK): results in the layout of the operator's result, and a byte for each that says whether there is one.
+Interpreted operators go through the same loops as their interpreted twins.
 """
+
+import sys
 
 import numpy as np
 
-from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import combine, emit, get, lift, open_arrays, open_state, ptr, row, twin
+from slidewise.algebra.kernel import twin
 from slidewise.algebra.typed import TypedOperator
-from slidewise.algorithms.drivers import answer
-from slidewise.algorithms.protocol import SCRATCH, Algorithm, evict_, fresh_, insert_, load_, query_, save_, size_
+from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
+from slidewise.engines.local import loops
 from slidewise.engines.local.threads import Workers
 
-_ALL = np.zeros(0, np.uint8)
 PARTS = 16
 ROWS_A_PART = 1 << 15
-_ORIGIN = 2
-"""Words of the carry: the first row in the window and the one behind the last."""
-
-
-def sweep(workers: Workers, alg: Algorithm, typed: TypedOperator, X: tuple, mask, starts, ends, offsets):
-    """(OUT, OK): the aggregate of the rows that count in each frame [starts[i], ends[i])."""
-    return _run(workers, alg, typed, X, mask, starts, ends, None, offsets)
-
-
-def sweep_around(workers: Workers, alg: Algorithm, typed: TypedOperator, X: tuple, mask, before, behind, offsets):
-    """(OUT, OK): the aggregate of two frames, one before and one behind a row that is left out."""
-    return _run(workers, alg, typed, X, mask, *before, behind, offsets)
-
-
-def _run(workers, alg, typed, X, mask, starts, ends, behind, offsets):
-    n = len(starts)
-    mask = _ALL if mask is None else mask
-    if not typed.compiled:
-        return _interpreted(workers, alg, typed, X, mask, starts, ends, behind)
-    OUT, OK = typed.result.alloc(n), np.empty(n, np.uint8)
-    rooms = [room(starts, ends)] + ([room(*behind)] if behind else [])
-
-    def part(lo, hi):
-        if lo >= hi:
-            return
-        stores = [Store(alg, typed, size) for size in rooms]
-        stores[0].carry[:] = starts[lo]
-        if behind is None:
-            a = stores[0]
-            workers.pieces(
-                lambda i, j: slide(alg, typed, a.H, a.W, a.V, a.m, a.scratch, a.carry, X, mask, starts, ends, OUT, OK, i, j), lo, hi
-            )
-        else:
-            a, b = stores
-            b.carry[:] = behind[0][lo]
-            workers.pieces(
-                lambda i, j: slide_around(alg, typed, a.H, a.W, a.V, a.m, a.scratch, a.carry, b.H, b.W, b.V, b.m, b.scratch, b.carry,
-                                          X, mask, starts, ends, behind[0], behind[1], OUT, OK, i, j), lo, hi
-            )
-
-    cuts = cut(starts, ends, offsets)
-    workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in zip(cuts, cuts[1:])])
-    return OUT, OK
-
-
-def _interpreted(workers, alg, typed, X, mask, starts, ends, behind):
-    kernels = twin(_this_module())
-    n = len(starts)
-    OUT, OK = [None] * n, bytearray(n)
-    mask = mask.tolist()
-    lists = [starts.tolist(), ends.tolist()]
-    a = Store(alg, typed, room(starts, ends))
-    if n:
-        a.carry[:] = [lists[0][0]] * _ORIGIN
-    if behind is None:
-        step = lambda i, j: kernels.slide(alg, typed, a.H, a.W, a.V, a.m, a.scratch, a.carry, X, mask, *lists, OUT, OK, i, j)
-    else:
-        b = Store(alg, typed, room(*behind))
-        lists += [behind[0].tolist(), behind[1].tolist()]
-        if n:
-            b.carry[:] = [lists[2][0]] * _ORIGIN
-        step = lambda i, j: kernels.slide_around(alg, typed, a.H, a.W, a.V, a.m, a.scratch, a.carry, b.H, b.W, b.V, b.m, b.scratch, b.carry,
-                                                 X, mask, *lists, OUT, OK, i, j)
-    workers.pieces(step, 0, n)
-    return OUT, np.frombuffer(OK, np.uint8)
-
-
-def _this_module():
-    import sys
-
-    return sys.modules[__name__]
+_ALL = np.zeros(0, np.uint8)
 
 
 class Store:
-    """An algorithm's arrays for windows of at most `size` entries, as an empty window."""
+    """An algorithm's arrays for windows of at most `size` entries, as an empty window; one more slot where asked for."""
 
-    def __init__(self, alg: Algorithm, typed: TypedOperator, size: int):
-        module = alg.module
-        ring = 1 << (max(size, 1) - 1).bit_length()
-        self.m = ring - 1
-        self.scratch = module.RINGS * ring + module.EXTRAS
-        slots = self.scratch + SCRATCH
-        words = max(module.WORDS * ring, 1)
-        if typed.compiled:
-            self.H, self.W = np.zeros(max(module.HEADER, 1), np.int64), np.zeros(words, np.int64)
-            self.V, self.carry = typed.state.alloc(slots), np.zeros(_ORIGIN, np.int64)
-            begin(alg, typed, self.H, self.W, self.V, self.m)
-        else:
-            self.H, self.W, self.V, self.carry = [0] * module.HEADER, [0] * words, [None] * slots, [0] * _ORIGIN
-            twin(_this_module()).begin(alg, typed, self.H, self.W, self.V, self.m)
+    def __init__(self, alg: Algorithm, typed: TypedOperator, size: int, first=0, more: int = 0):
+        self.H, self.W, self.V, self.m, self.scratch = arrays(alg, typed, capacity_for(max(size, 1)), more)
+        self.carry = np.zeros(loops.CARRY, np.int64) if typed.compiled else [0] * loops.CARRY
+        self.carry[0] = self.carry[1] = self.carry[3] = first
+        kernels(typed).begin(alg, typed, self.H, self.W, self.V, self.m)
+
+    @property
+    def all(self):
+        return self.H, self.W, self.V, self.m, self.scratch, self.carry
 
 
-def room(starts: np.ndarray, ends: np.ndarray) -> int:
-    """Rows in the longest frame."""
-    return int(longest(starts, ends))
+def kernels(typed: TypedOperator):
+    """The compiled loops, or their interpreted twins."""
+    return loops if typed.compiled else twin(loops)
+
+
+class Job:
+    """A typed operator over sorted rows: what all passes of a step share."""
+
+    def __init__(self, workers: Workers, alg: Algorithm, typed: TypedOperator, X: tuple, mask: np.ndarray | None):
+        self.workers, self.alg, self.typed = workers, alg, typed
+        self.mask = _ALL if mask is None else mask
+        self.X = X
+        self.loops = kernels(typed)
+        if not typed.compiled:
+            self.mask = self.mask.tolist()
+            self.X = tuple(values if isinstance(values, list) else values.tolist() for values in X)
+
+    def results(self, count: int):
+        if self.typed.compiled:
+            return self.typed.result.alloc(count), np.empty(count, np.uint8)
+        return [None] * count, bytearray(count)
+
+    def indexes(self, *frames: np.ndarray):
+        """Positions as the loops read them: arrays, or lists for interpreted ones."""
+        return frames if self.typed.compiled else tuple(frame.tolist() for frame in frames)
+
+    def parts(self, part, starts, ends, offsets) -> None:
+        """part(lo, hi) over all frames, at the same time where they can be cut."""
+        cuts = cut(starts, ends, offsets) if self.typed.compiled else [0, len(starts)]
+        self.workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in zip(cuts, cuts[1:]) if lo < hi])
+
+    def done(self, OUT, OK):
+        return OUT, (OK if self.typed.compiled else np.frombuffer(OK, np.uint8))
+
+
+def sweep(job: Job, starts, ends, offsets):
+    """The aggregate of the rows that count in each frame [starts[i], ends[i])."""
+    OUT, OK = job.results(len(starts))
+    size = int(loops.longest(starts, ends))
+    frames = job.indexes(starts, ends)
+
+    def part(lo, hi):
+        store = Store(job.alg, job.typed, size, int(starts[lo]))
+        job.workers.pieces(
+            lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
+        )
+
+    job.parts(part, starts, ends, offsets)
+    return job.done(OUT, OK)
+
+
+def sweep_around(job: Job, before, behind, offsets):
+    """The aggregate of two frames, one before and one behind a row that is left out."""
+    OUT, OK = job.results(len(before[0]))
+    sizes = int(loops.longest(*before)), int(loops.longest(*behind))
+    frames = job.indexes(*before, *behind)
+
+    def part(lo, hi):
+        a = Store(job.alg, job.typed, sizes[0], int(before[0][lo]))
+        b = Store(job.alg, job.typed, sizes[1], int(behind[0][lo]))
+        job.workers.pieces(
+            lambda i, j: job.loops.slide_around(job.alg, job.typed, *a.all, *b.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
+        )
+
+    job.parts(part, before[0], behind[1], offsets)
+    return job.done(OUT, OK)
+
+
+def sweep_ranges(job: Job, starts: list[np.ndarray], ends, offsets):
+    """Several windows that end together, in one pass: results of the first window, then of the second ..."""
+    n = len(ends)
+    OUT, OK = job.results(n * len(starts))
+    size = max(int(loops.longest(one, ends)) for one in starts)
+    frames = job.indexes(np.concatenate(starts), ends)
+    module = job.alg.module if job.typed.compiled else twin(job.alg.module)
+
+    def part(lo, hi):
+        store = Store(job.alg, job.typed, size, more=len(starts))
+        module.run_ranges(job.typed, len(starts), store.W, store.V, store.m, store.scratch, job.X, job.mask, *frames, OUT, OK,
+                          lo, hi)
+
+    job.parts(part, min(starts, key=lambda one: int(one.sum())), ends, offsets)
+    return job.done(OUT, OK)
+
+
+def sweep_runs(job: Job, starts, ends, offsets):
+    """As `sweep`, for windows that begin anew or slide in steps: rows that leave together are one entry."""
+    n = len(starts)
+    OUT, OK = job.results(n)
+    edges = np.empty(n, starts.dtype)
+    edges = edges[: int(loops.run_edges(starts, edges))]
+    size = int(loops.most_runs(starts, ends, edges)) + 1
+    frames = job.indexes(edges, starts, ends)
+
+    def part(lo, hi):
+        store = Store(job.alg, job.typed, size, int(starts[lo]), more=1)
+        store.carry[4] = int(np.searchsorted(edges, starts[lo], side="right"))
+        began = np.zeros(store.m + 1, np.int64) if job.typed.compiled else [0] * (store.m + 1)
+        job.workers.pieces(
+            lambda i, j: job.loops.slide_runs(job.alg, job.typed, *store.all, began, frames[0], job.X, job.mask, *frames[1:], OUT,
+                                              OK, i, j), lo, hi
+        )
+
+    job.parts(part, starts, ends, offsets)
+    return job.done(OUT, OK)
+
+
+class Slices:
+    """Partials of the slices between the edges that several windows share."""
+
+    def __init__(self, job: Job, frames: list[tuple[np.ndarray, np.ndarray]]):
+        self.job = job
+        self.edges = np.unique(np.concatenate([positions for pair in frames for positions in pair]))
+        count = max(len(self.edges) - 1, 0)
+        typed = job.typed
+        self.partials = typed.state.alloc(count) if typed.compiled else [None] * count
+        self.some = np.empty(count, np.uint8) if typed.compiled else bytearray(count)
+        scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
+        edges = job.indexes(self.edges)[0]
+        job.workers.pieces(
+            lambda lo, hi: job.loops.fold_slices(typed, scratch, job.X, job.mask, edges, self.partials, self.some, lo, hi), 0, count
+        )
+
+    def sweep(self, starts, ends):
+        """Results of one window's frames, over the partials."""
+        job = self.job
+        OUT, OK = job.results(len(starts))
+        first, behind = np.searchsorted(self.edges, starts), np.searchsorted(self.edges, ends)
+        size = int(loops.longest(first, behind))
+        frames = job.indexes(first, behind)
+        if len(starts):
+            store = Store(job.alg, job.typed, size, int(first[0]))
+            job.workers.pieces(
+                lambda i, j: job.loops.slide_slices(job.alg, job.typed, *store.all, self.partials, self.some, *frames, OUT, OK, i, j),
+                0, len(starts),
+            )
+        return job.done(OUT, OK)
 
 
 def cut(starts: np.ndarray, ends: np.ndarray, offsets: np.ndarray | None) -> list[int]:
-    """Where to cut the frames into parts, for the data alone: at the start of a key where one is near, and only as often
-    as what must be read twice (the frames at the cuts) stays small."""
+    """Where to cut the frames into parts, by the data alone: at the start of a key where one is near, and only as often as
+    what must be read twice (the frames at the cuts) stays small."""
     n = len(starts)
     parts = min(PARTS, n // ROWS_A_PART)
     while parts > 1:
-        cuts = [0]
-        twice = 0
+        cuts, twice = [0], 0
         for k in range(1, parts):
             place = n * k // parts
             if offsets is not None:
@@ -128,90 +193,8 @@ def cut(starts: np.ndarray, ends: np.ndarray, offsets: np.ndarray | None) -> lis
                     place = near
             if cuts[-1] < place < n:
                 cuts.append(place)
-                twice += int(ends[place - 1]) - int(starts[place]) if int(starts[place]) < int(ends[place - 1]) else 0
+                twice += max(int(ends[place - 1]) - int(starts[place]), 0)
         if twice <= n // 4:
             return [*cuts, n]
-        parts = parts // 2
+        parts //= 2
     return [0, n]
-
-
-# ---- compiled, with an interpreted twin ----------------------------------------------------------------------------------
-
-
-@entry
-def longest(starts, ends):
-    most = 0
-    for i in range(len(starts)):
-        most = max(most, ends[i] - starts[i])
-    return most
-
-
-@entry
-def begin(alg, op, H, W, V_, m):
-    V = open_state(op, V_)
-    save_(alg, op, H, W, V, m, fresh_(alg, op, W, V, m))
-
-
-@inlined
-def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK, masked):
-    """Slide the window from rows [first, last) to [start, end)."""
-    if start >= last:  # nothing of the old frame is left
-        if last > first:
-            st = fresh_(alg, op, W, V, m)
-        first = last = start
-    while first < start:
-        if not masked or MASK[first]:
-            st = evict_(alg, op, W, V, m, st)
-        first += 1
-    while last < end:
-        if not masked or MASK[last]:
-            st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
-        last += 1
-    return st, first, last
-
-
-@entry
-def slide(alg, op, H, W_, V_, m, scratch, carry, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
-    """Results of the frames lo .. hi - 1; the window is left where the next piece goes on."""
-    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
-    MASK, starts, ends = open_arrays((MASK_, starts_, ends_))
-    masked = len(MASK_) > 0
-    st = load_(alg, op, H, W, V, m)
-    first, last = carry[0], carry[1]
-    for i in range(lo, hi):
-        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
-        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
-    carry[0] = first
-    carry[1] = last
-    save_(alg, op, H, W, V, m, st)
-
-
-@entry
-def slide_around(alg, op, H, W_, V_, m, scratch, carry, H2, W2_, V2_, m2, scratch2, carry2, X_, MASK_, starts_, ends_, starts2_,
-                 ends2_, OUT_, OK_, lo, hi):
-    """Two windows side by side, and the results of both together."""
-    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
-    W2, V2 = ptr(W2_), open_state(op, V2_)
-    MASK, starts, ends, starts2, ends2 = open_arrays((MASK_, starts_, ends_, starts2_, ends2_))
-    masked = len(MASK_) > 0
-    st = load_(alg, op, H, W, V, m)
-    st2 = load_(alg, op, H2, W2, V2, m2)
-    first, last, first2, last2 = carry[0], carry[1], carry2[0], carry2[1]
-    for i in range(lo, hi):
-        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
-        st2, first2, last2 = move_to(alg, op, W2, V2, m2, st2, scratch2, first2, last2, starts2[i], ends2[i], X, MASK,
-                                      masked)
-        if size_(alg, st) == 0:
-            st2 = answer(alg, op, W2, V2, m2, st2, scratch2, OUT, OK, i)
-        elif size_(alg, st2) == 0:
-            st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
-        else:
-            st, older = query_(alg, op, W, V, m, st, get(op, V, scratch + 1))
-            st2, newer = query_(alg, op, W2, V2, m2, st2, get(op, V2, scratch2 + 1))
-            emit(op, OUT, OK, i, combine(op, get(op, V, scratch), older, newer))
-    carry[0] = first
-    carry[1] = last
-    carry2[0] = first2
-    carry2[1] = last2
-    save_(alg, op, H, W, V, m, st)
-    save_(alg, op, H2, W2, V2, m2, st2)

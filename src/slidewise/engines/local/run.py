@@ -21,6 +21,7 @@ from slidewise.engines.local.threads import Progress, Workers
 from slidewise.errors import InputTypeError
 from slidewise.planner.inputs import Input, plain
 from slidewise.planner.plan import Plan, Step
+from slidewise.planner.request import Request
 
 
 def run(plan: Plan, table: pa.Table, *, threads: int | None = None) -> pa.Table:
@@ -81,15 +82,20 @@ def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa
     finally:
         progress.close()
     out = targets.table
-    for output in plan.request.outputs:
-        members = getattr(plan.request.aggs[output.aggregate], "members", None)
+    for name, array in output_columns(plan.request, results):
+        out = out.append_column(name, array)
+    return out
+
+
+def output_columns(request: Request, results: dict[tuple[str, str], pa.Array]):
+    """(name, array) for each result column, from the results by (aggregate, window)."""
+    for output in request.outputs:
+        members = getattr(request.aggs[output.aggregate], "members", None)
         if members is None:
-            array = results[output.aggregate, output.window]
+            yield output.column, results[output.aggregate, output.window]
         else:
             parts = [results[f"{output.aggregate}.{member}", output.window] for member in members]
-            array = pa.StructArray.from_arrays(parts, list(members))
-        out = out.append_column(output.column, array)
-    return out
+            yield output.column, pa.StructArray.from_arrays(parts, list(members))
 
 
 def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, progress: Progress) -> None:
@@ -113,7 +119,7 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
         for name, frame, (out, ok) in zip(run_over.windows, frames, found):
             if frame.answered is not None:
                 ok = ok & frame.answered
-            for view, array in _results(step, columns, targets, out, ok, frame.answered):
+            for view, array in step_results(step, columns, targets, out, ok, frame.answered):
                 results[view.aggregate, name] = array
 
 
@@ -172,11 +178,11 @@ class Columns:
         self._sorted = {spec: values for spec, values in self._sorted.items() if not isinstance(values, list)}
 
 
-def _results(step: Step, columns: Columns, targets: Targets, out, ok, answered):
+def step_results(step: Step, columns: Columns, targets: Targets, out, ok, answered):
     """(view, array) for each aggregate of a step."""
     typed = step.typed
     if not typed.compiled:
-        yield step.views[0], _object_result(step, columns, targets, out, ok)
+        yield from _object_results(step, columns, targets, out, ok)
         return
     if len(step.views) == 1:
         leaves, ok = tuple(targets.restored(leaf, typed.result.width) for leaf in out), targets.restored(ok)
@@ -196,14 +202,20 @@ def _results(step: Step, columns: Columns, targets: Targets, out, ok, answered):
         yield view, fixed_width(values, good, pa.from_numpy_dtype(values.dtype))
 
 
-def _object_result(step: Step, columns: Columns, targets: Targets, out, ok) -> pa.Array:
+def _object_results(step: Step, columns: Columns, targets: Targets, out, ok):
     values = targets.restored([value if good else None for value, good in zip(out, ok.tolist())])
+    if len(step.views) > 1:
+        for view in step.views:
+            empty = view.bound.operator.empty
+            found = [empty if r is None else r[view.value] if view.flag is None or r[view.flag] else None for r in values]
+            yield view, object_array(found, None, view.bound.operator.signature)
+        return
     like = step.typed.operator.result_like
     spec = None if like is None else step.inputs[like]
-    if spec is None:
-        return object_array(values, None, step.bound.operator.signature)
-    if spec.kind == "object":
-        return object_array(values, columns.column(spec).array.type, step.bound.operator.signature)
+    if spec is None or spec.kind == "object":
+        kind = None if spec is None else columns.column(spec).array.type
+        yield step.views[0], object_array(values, kind, step.bound.operator.signature)
+        return
     good = np.array([value is not None for value in values], np.uint8)
     numbers = np.array([0 if value is None else value for value in values], spec.dtype)
-    return columns.column(spec).give_back(numbers, good)
+    yield step.views[0], columns.column(spec).give_back(numbers, good)

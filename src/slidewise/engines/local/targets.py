@@ -83,7 +83,7 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
         return _listed(plan, table, ordered, ordered.offsets[keys], moments, found)
     marks = None
     if first.kind == "punctuation":
-        marks = _window_column(first, table, ordered)[0]
+        marks = window_column(first, table, ordered)[0]
     places = ending_rows(first, ordered.times, ordered.offsets, marks)
     whole = "right" if first.kind == "session" else request.closed
     found = _pick(_row_frames(plan, table, ordered, closed=whole), places)
@@ -102,7 +102,7 @@ def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, 
     for name, ticks in plan.ticks.items():
         rule = end_rule(ticks)
         rule = rule if rule[0] in ("moment", "rows") else ("moment", 0, 0, 0)
-        column = _window_column(ticks, table, ordered)
+        column = window_column(ticks, table, ordered)
         starts, ends = frames_as_of(ticks, asked.times, asked.offsets, ordered.times, ordered.offsets,
                                     closed=plan.request.closed, column=column, ends=known.get(rule), run=ordered.workers.spread)
         known[rule] = ends
@@ -116,7 +116,7 @@ def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | Non
     for name, ticks in plan.ticks.items():
         rule = end_rule(ticks, request.ties)
         starts, ends = frames(ticks, ordered.times, ordered.offsets, closed=closed or request.closed, ties=request.ties,
-                              column=_window_column(ticks, table, ordered), ends=known.get(rule), run=ordered.workers.spread)
+                              column=window_column(ticks, table, ordered), ends=known.get(rule), run=ordered.workers.spread)
         known[rule] = ends
         found[name] = _without_self(starts, ends) if request.exclude_current else Frames(starts, ends)
     return found
@@ -152,11 +152,11 @@ def _listed(plan: Plan, table: pa.Table, ordered: Ordered, places: np.ndarray, m
     if moments is None:
         columns[plan.request.time] = table.column(plan.request.time).take(pa.array(at))
     else:
-        columns[plan.request.time] = _as_times(moments[by_appearance], plan, plain(kind))
+        columns[plan.request.time] = as_times(moments[by_appearance], plan, plain(kind))
     return Targets(pa.table(columns), found, None, rows=by_appearance)
 
 
-def _as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
+def as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
     """Boundaries as the time column's own type, or a finer timestamp where a boundary falls between its ticks."""
     if plan.clock.kind != "instant":
         values = pa.array(moments)
@@ -171,7 +171,7 @@ def _as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
     return values.view(pa.duration(unit) if pa.types.is_duration(kind) else pa.timestamp(unit, plan.clock.zone))
 
 
-def _window_column(ticks: Ticks, table: pa.Table, ordered: Ordered):
+def window_column(ticks: Ticks, table: pa.Table, ordered: Ordered):
     """(values, valid) of the column a delta or punctuation window goes by, sorted."""
     if ticks.column is None:
         return None

@@ -68,8 +68,11 @@ _WHERE = {
     ),
     "slidewise.algorithms": ("algorithms",),
     "slidewise.live.window": ("Window",),
+    "slidewise.live.live": ("Live",),
     "slidewise.windows.spec": ("time", "rows", "tumbling", "session", "delta", "punctuation", "lifetime"),
-    "slidewise.engines.dispatch": ("rolling", "as_of"),
+    "slidewise.engines.dispatch": ("rolling", "as_of", "explain"),
+    "slidewise.engines.spark.control": ("flush", "run_bounded"),
+    "slidewise.engines.spark.metrics": ("StreamMetrics",),
 }
 
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
-from slidewise.planner.plan import Plan, make_plan
+from slidewise.planner.plan import make_plan
 from slidewise.planner.request import Request, request
 
 STREAMING = ("watermark", "id", "results", "late", "keep", "max_ahead", "history", "buckets", "ttl")
@@ -124,9 +124,28 @@ def as_of(
     return asking.joined(asked.outputs, result, asked, frame)
 
 
-def plan_of(kind: str, data, asked: Request) -> Plan:
-    """The plan for data of a kind on this machine."""
-    return _local(kind, data, asked)[1]
+def explain(data, other=None, **arguments: Any):
+    """The plan of a call of `rolling` (or, with queries and data, of `as_of`) and why: print it, or take `as_dict()`.
+
+    Takes the same arguments; an empty frame with the right columns is enough.
+    """
+    from slidewise.planner.explain import explain as told
+
+    queries, data = (None, data) if other is None else (data, other)
+    if queries is not None or "query_time" in arguments or "query_by" in arguments:
+        arguments = {"closed": "left", **arguments, "as_of": True}
+    given = {name: value for name, value in arguments.items() if name not in (*STREAMING, "query_time", "query_by")}
+    streaming = {name: value for name, value in arguments.items() if name in STREAMING}
+    asked = request(**given)
+    kind = kind_of(data)
+    if kind == "spark":
+        from slidewise.engines.spark import front
+
+        return front.explain(data, asked, **streaming)
+    from slidewise.engines.local.frames import KINDS
+
+    kept = None if queries is None else KINDS[kind](queries).columns
+    return told(_local(kind, data, asked, kept)[1])
 
 
 def _local(kind: str, data, asked: Request, kept=None):

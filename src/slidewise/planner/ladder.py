@@ -54,21 +54,23 @@ class Choice:
         return algorithm(self.algorithm).info.paper
 
 
-def _out_of_order(task: Task) -> str | None:
+def _wrong_order(rung: Rung, task: Task) -> str | None:
+    if rung.algorithm not in MODULES:
+        return "not part of this build"
+    if task.order == "any" and algorithm(rung.algorithm).info.order == "in":
+        return "events come out of order, and it only takes them in order"
+    return None
+
+
+def _tree(task: Task) -> str | None:
     return None if task.order == "any" else "events are in order: an algorithm that only appends is cheaper than a tree"
 
 
-def _in_order(task: Task) -> str | None:
-    return None if task.order == "in" else "events come out of order, and it only takes them in order"
-
-
-def _subtract(task: Task) -> str | None:
-    return _in_order(task)
+def _always(task: Task) -> str | None:
+    return None
 
 
 def _deque(task: Task) -> str | None:
-    if why := _in_order(task):
-        return why
     if task.prefer == "latency":
         return "one event may drop all candidates at once: worst n"
     if task.prefer == "throughput" and task.operator.compiled and task.windows < MANY_WINDOWS:
@@ -78,8 +80,6 @@ def _deque(task: Task) -> str | None:
 
 
 def _stacks(task: Task) -> str | None:
-    if why := _in_order(task):
-        return why
     return "the event that turns the stack costs n combines" if task.prefer == "latency" else None
 
 
@@ -87,14 +87,14 @@ MANY_WINDOWS = 6
 """From this many windows on, one deque for all beats a pass for each."""
 
 RUNGS: tuple[Rung, ...] = (
-    Rung("fiba", lambda t: "events come in any order: amortised O(log d) for one that is d late", _out_of_order),
-    Rung("subtract_on_evict", lambda t: "exactly invertible: one combine in, one inverse out, no combine to answer", _subtract),
+    Rung("fiba", lambda t: "events come in any order: amortised O(log d) for one that is d late", _tree),
+    Rung("subtract_on_evict", lambda t: "exactly invertible: one combine in, one inverse out, no combine to answer", _always),
     Rung("slick_deque",
          lambda t: "selective: fewer than two combines an event" + (f", shared by {t.windows} windows" if t.windows > 1 else ""),
          _deque),
     Rung("two_stacks_lite", lambda t: "any associative operator in amortised three combines and one array", _stacks),
-    Rung("daba_lite", lambda t: "any associative operator; no single event costs more than a constant", _in_order),
-    Rung("recalc", lambda t: "serves everything", lambda t: None),
+    Rung("daba_lite", lambda t: "any associative operator; no single event costs more than a constant", _always),
+    Rung("recalc", lambda t: "serves everything", _always),
 )
 
 
@@ -110,11 +110,7 @@ def choose(task: Task, asked: str = "auto") -> Choice:
         return Choice(asked, "asked for")
     rejected: list[tuple[str, str]] = []
     for rung in RUNGS:
-        why = rung.refuse(task)
-        if why is None and rung.algorithm not in MODULES:
-            why = "not part of this build"
-        if why is None:
-            why = serves(rung.algorithm, task.operator)
+        why = _wrong_order(rung, task) or serves(rung.algorithm, task.operator) or rung.refuse(task)
         if why is None:
             return Choice(rung.algorithm, rung.because(task), tuple(rejected))
         rejected.append((rung.algorithm, why))

@@ -115,11 +115,13 @@ def _combined(members: tuple, cores: tuple[Operator, ...], types: tuple) -> Oper
         state = "s[1]" if op.name in MOMENTS and two else "s[0]" if two else "s"
         space[f"lower{place}"] = register_jitable(op.lower)
         fields.append(f"r{place}")
-        values.append(_view(op.name, place, state, cores[0]))
-        if op.defined is not None:
+        text = _view(op.name, place, state, cores[0])
+        if op.defined is None:
+            values.append(text)
+        else:
             space[f"defined{place}"] = register_jitable(op.defined)
             fields.append(f"d{place}")
-            values.append(f"defined{place}({state})")
+            values += [f"({text} if defined{place}({state}) else 0.0)", f"defined{place}({state})"]
     space["Results"] = namedtuple("Results", fields)
     source = [f"def lower(s):\n    return Results({', '.join(values)})"]
     if two:

@@ -1,0 +1,199 @@
+"""Choice and sharing: what is run is what the plan says, shared plans give the same and do less, and `explain` tells it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.algebra.operator import Bound
+from slidewise.engines.local.run import run
+from slidewise.planner import ladder
+from slidewise.planner.ladder import RUNGS, Task, choose
+from slidewise.planner.plan import make_plan
+from slidewise.planner.request import request
+
+SUM = sw.operator(lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0, name="my_sum")
+FIVE = {"n": sw.count("x"), "total": sw.sum("x"), "mean": sw.mean("x"), "sd": sw.std("x"), "peak": sw.max("x")}
+THREE = [20, 50, sw.rows(30)]
+
+
+def data(n=400, keys=3, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    x[rng.random(n) < 0.1] = np.nan
+    return pa.table({"t": np.sort(rng.integers(0, n, n)), "k": rng.integers(0, keys, n), "x": pa.array(x, mask=rng.random(n) < 0.1)})
+
+
+def planned(table, **arguments):
+    return make_plan(request(**{"time": "t", "by": "k", **arguments}), table.schema)
+
+
+class Counter:
+    """An interpreted stand-in for an operator, that counts its combines and inverses."""
+
+    def __init__(self):
+        self.combines = 0
+
+    def of(self, op):
+        def combine(a, b):
+            self.combines += 1
+            return op.combine(a, b)
+
+        def inverse(total, old):
+            self.combines += 1
+            return op.inverse(total, old)
+
+        return op.with_(combine=combine, inverse=None if op.inverse is None else inverse, resolve=None, object_only=True, recipe=None)
+
+    def plan(self, plan):
+        steps = []
+        for step in plan.steps:
+            op = step.bound.operator.resolved(tuple(i.dtype for i in step.inputs))
+            steps.append(replace(step, bound=Bound(self.of(op), step.bound.columns, step.bound.where)))
+        return replace(plan, steps=tuple(steps))
+
+
+def combines(table, **arguments):
+    counter = Counter()
+    plan = counter.plan(planned(table, **arguments))
+    return run(plan, table), counter.combines
+
+
+def rows(table, names):
+    return [repr([row[name] for name in names]) for row in table.to_pylist()]
+
+
+def test_three_windows_and_five_aggregates_share():
+    """One plan gives what fifteen give, bit for bit, with less than half of the combines."""
+    table = data()
+    names = [f"{a}_{w}" for w in ("20", "50", "30r") for a in FIVE]
+    shared, few = combines(table, windows=THREE, aggs=FIVE)
+    many = 0
+    for name, bound in FIVE.items():
+        for window in THREE:
+            alone, count = combines(table, windows=window, aggs={name: bound})
+            many += count
+            column = alone.column_names[-1]
+            assert rows(alone, [column]) == rows(shared, [column])
+    assert set(names) <= set(shared.column_names)
+    assert few < many / 2
+
+
+def test_shared_and_separate_states_agree_to_the_last_bit_when_compiled():
+    table = data(3000)
+    together = sw.rolling(table, time="t", by="k", windows=[300], aggs=FIVE)
+    for name, bound in FIVE.items():
+        alone = sw.rolling(table, time="t", by="k", windows=[300], aggs={name: bound})
+        assert rows(alone, [f"{name}_300"]) == rows(together, [f"{name}_300"])
+
+
+def test_slices_are_computed_once_for_all_windows():
+    """emit="slide": three windows over common slices cost little more than one."""
+    table = data(600, keys=1)
+    windows = {"a": sw.time(60, slide=20), "b": sw.time(120, slide=20), "c": sw.tumbling(40)}
+    shared, few = combines(table, windows=windows, aggs={"s": SUM("x")}, emit="slide")
+    many = sum(combines(table, windows={name: w}, aggs={"s": SUM("x")}, emit="slide")[1] for name, w in windows.items())
+    assert few < many / 2
+    assert planned(table, windows=windows, aggs={"s": SUM("x")}, emit="slide").slices.lengths == (20, 20)
+    assert len(shared) > 0
+
+
+def test_rows_that_leave_together_are_one_entry():
+    """Coarse-grained sliding: a window that slides in steps, and one that begins anew, cost about one combine to take a row in
+    and one to answer; a window whose rows leave one by one costs a third to turn the stack."""
+    table = data(1000, keys=1)
+    cost = {name: combines(table, windows={"w": window}, aggs={"s": SUM("x")})[1]
+            for name, window in {"each": sw.time(300), "steps": sw.time(300, slide=100), "anew": sw.tumbling(300)}.items()}
+    assert cost["anew"] <= 1000
+    assert cost["steps"] < 2.1 * 1000 < cost["each"]
+
+
+@pytest.mark.parametrize("algorithm", ["daba_lite", "two_stacks_lite"])
+def test_coarse_sliding_holds_few_entries_with_any_algorithm(algorithm):
+    table = data(1000, keys=1)
+    plan = planned(table, windows=sw.time(300, slide=100), aggs={"s": SUM("x")}, algorithm=algorithm)
+    assert plan.steps[0].passes[0].entries == "runs"
+    coarse = run(plan, table)
+    fine = run(replace(plan, steps=(replace(plan.steps[0], passes=(replace(plan.steps[0].passes[0], entries="rows"),)),)), table)
+    np.testing.assert_allclose(coarse.column("s_300_slide_100"), fine.column("s_300_slide_100"), rtol=1e-12, equal_nan=True)
+
+
+def test_changing_a_rung_changes_what_is_run_and_what_is_said(monkeypatch):
+    """The executor takes its algorithm from the plan: with recalc on the first rung it combines whole windows again."""
+    table = data(200, keys=1)
+    arguments = dict(windows=[50], aggs={"s": SUM("x")})
+    result, few = combines(table, **arguments)
+    assert sw.explain(table, time="t", by="k", **arguments).as_dict()["steps"][0]["name"] == "two_stacks_lite"
+    monkeypatch.setattr(ladder, "RUNGS", (RUNGS[-1], *RUNGS[:-1]))
+    again, many = combines(table, **arguments)
+    assert sw.explain(table, time="t", by="k", **arguments).as_dict()["steps"][0]["name"] == "recalc"
+    assert many > 4 * few
+    np.testing.assert_allclose(result.column("s_50"), again.column("s_50"), rtol=1e-12, equal_nan=True)
+
+
+F8 = np.dtype("f8")
+
+
+@pytest.mark.parametrize(("op", "prefer", "order", "expected"), [
+    (sw.count("x").operator, "throughput", "in", "subtract_on_evict"),
+    (sw.sum(), "throughput", "in", "two_stacks_lite"),
+    (sw.sum(), "latency", "in", "daba_lite"),
+    (sw.max(), "throughput", "in", "two_stacks_lite"),
+    (sw.max(), "memory", "in", "slick_deque"),
+    (sw.max(), "latency", "in", "daba_lite"),
+])
+def test_the_ladder(op, prefer, order, expected):
+    assert choose(Task(op.typed((F8,)), 1, prefer, order)).algorithm == expected
+
+
+def test_integers_are_subtracted_and_floats_never():
+    assert choose(Task(sw.sum().typed((np.dtype("i8"),)))).algorithm == "subtract_on_evict"
+    found = choose(Task(sw.sum().typed((F8,))))
+    assert "inverse" in dict(found.rejected)["subtract_on_evict"]
+
+
+def test_an_interpreted_selective_operator_takes_the_deque_in_one_pass_for_all_windows():
+    table = data(300)
+    longest = sw.operator(lift=lambda x: str(x), combine=lambda a, b: b if len(b) > len(a) else a, lower=lambda s: s, identity="",
+                          selective=True, name="longest").with_(object_only=True)
+    plan = planned(table, windows=[20, 50], aggs={"s": longest("x")})
+    assert plan.steps[0].algorithm == "slick_deque"
+    assert [p.windows for p in plan.steps[0].passes] == [("20", "50")]
+    both = run(plan, table)
+    for window in ("20", "50"):
+        alone = run(planned(table, windows=[int(window)], aggs={"s": longest("x")}, algorithm="recalc"), table)
+        assert both.column(f"s_{window}").equals(alone.column(f"s_{window}"))
+
+
+def test_an_algorithm_asked_for_is_taken_or_refused():
+    table = data(50)
+    arguments = dict(time="t", by="k", windows=[20], aggs={"s": sw.max("x")})
+    assert sw.explain(table, algorithm="flatfat", **arguments).as_dict()["steps"][0]["name"] == "flatfat"
+    with pytest.raises(sw.UnsupportedError, match="inverse"):
+        sw.rolling(table, algorithm="subtract_on_evict", **arguments)
+    with pytest.raises(sw.InputError, match="no algorithm"):
+        sw.rolling(table, algorithm="three_stacks", **arguments)
+
+
+def test_explain_says_windows_slices_sharing_cost_and_what_was_passed_over():
+    told = str(sw.explain(data(10), time="t", by="k", windows=["20" and 20, sw.rows(30)], aggs=FIVE))
+    for words in ("2 windows x 5 aggregates", "(t - 20, t]", "the last 30 rows", "one state for 4 aggregates", "two_stacks_lite",
+                  "daba-2015", "subtract_on_evict", "combines for each window", "partials of 40 bytes a key"):
+        assert words in told
+    told = str(sw.explain(data(10), time="t", windows=[sw.time(6, slide=2), sw.time(8, slide=4)], aggs=FIVE, emit="slide"))
+    assert "repeats every 4 (the composite slide)" in told
+
+
+def test_explain_of_as_of():
+    table = data(10)
+    assert str(sw.explain(table, table, time="t", by="k", windows=[20], aggs={"s": sw.sum("x")})).startswith("as_of: 1 window x 1")
+
+
+def test_a_plan_travels():
+    import pickle
+
+    table = data(100)
+    plan = planned(table, windows=THREE, aggs=FIVE)
+    assert rows(run(pickle.loads(pickle.dumps(plan)), table), ["sd_20"]) == rows(run(plan, table), ["sd_20"])

@@ -4,12 +4,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.live.naive_keyed import NaiveLatest, NaiveSlides
+from tests.live.streams import AGGS, Pair, make_spec, streams, table_of
 
 from slidewise.errors import UnsupportedError
 from slidewise.live.keyed import Keyed
 from slidewise.windows import spec as w
-from tests.live.naive_keyed import NaiveLatest, NaiveSlides
-from tests.live.streams import AGGS, Pair, make_spec, streams, table_of
 
 SLIDES = {
     "one": [w.time(12, slide=5)],

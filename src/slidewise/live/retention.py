@@ -24,7 +24,7 @@ from slidewise.live.frames import RUNS
 from slidewise.live.spec import StreamSpec
 from slidewise.windows.bounds import lower_position
 
-RANK_COLUMN = "__slidewise_rank"
+RANK_COLUMN, YOUNGEST_COLUMN = "__slidewise_rank", "__slidewise_youngest"
 
 
 class Retention:
@@ -36,6 +36,8 @@ class Retention:
         self.by_time = any(kind in ("time", "tumbling", "session") for kind in kinds)
         self.lifetime = "lifetime" in kinds
         self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
+        self.youngest = np.zeros(0, spec.clock.dtype)
+        """The youngest event of each key, as far as a sweep has seen it: a lifetime outlives all its events."""
         self._swept_at = None
         self._left = 0
 
@@ -96,13 +98,10 @@ class Retention:
         keep_from(
             arena.keys, arena["time"], slots, number(since), number(self.horizon()), self.by_time, self.rows, firsts
         )
-        if spec.ttl is not None and spec.endless:
-            idle = arena["time"][np.maximum(arena.keys[slots, LAST] - 1, 0)] < engine.frontier.watermark - spec.ttl
-            firsts[idle] = arena.keys[slots[idle], LAST]
         dropped = slots[firsts == arena.keys[slots, LAST]]
-        if spec.endless and spec.ttl is None:
-            dropped = dropped[:0]
-        elif spec.endless:
+        if spec.endless:
+            idle = self._idle(slots)
+            firsts[idle] = arena.keys[slots[idle], LAST]
             dropped = slots[idle]
         if self.lifetime:
             for partials in engine.partials:
@@ -111,10 +110,23 @@ class Retention:
         if engine.store.forget(gone):
             engine.store.keep(arena["number"][arena.live(slots)])
         if len(dropped):
-            arena.keys[dropped] = 0
+            arena.keys[dropped] = 0  # a key that comes again begins anew
             engine.map.drop(dropped)
             engine.emission.dropped(dropped)
         self._swept_at, self._left = since, arena.entries
+
+    def _idle(self, slots: np.ndarray) -> np.ndarray:
+        """Which keys have had no event for longer than the time to live."""
+        arena, ttl = self.engine.arena, self.spec.ttl
+        if len(self.youngest) < len(arena.keys):
+            grown = np.zeros(len(arena.keys), self.youngest.dtype)
+            grown[: len(self.youngest)] = self.youngest
+            self.youngest = grown
+        held = slots[arena.keys[slots, LAST] > arena.keys[slots, FIRST]]
+        self.youngest[held] = arena["time"][arena.keys[held, LAST] - 1]
+        if ttl is None:
+            return np.zeros(len(slots), bool)
+        return self.youngest[slots] < self.engine.frontier.watermark - ttl
 
     # ---- what a log entry cannot say by its events alone ---------------------------------------------------------------------
 
@@ -128,6 +140,8 @@ class Retention:
         slots, ranks = slots[some], ranks[some]
         columns = dict(zip(self.spec.by, engine.map.columns(slots), strict=True))
         columns[RANK_COLUMN] = pa.array(ranks)
+        self._idle(slots)
+        columns[YOUNGEST_COLUMN] = pa.array(self.youngest[slots])
         if self.lifetime:
             for partials in engine.partials:
                 columns[f"__slidewise_{partials.aggregate.name}"] = partials.stored_bases(slots)
@@ -145,6 +159,7 @@ class Retention:
             table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
             table.validate(full=True)
             ranks = table.column(RANK_COLUMN).to_numpy()
+            youngest = table.column(YOUNGEST_COLUMN).to_numpy().astype(self.youngest.dtype)
             columns = [table.column(name).combine_chunks() for name in self.spec.by]
         except (ValueError, KeyError, OSError, pa.ArrowException) as error:
             raise StateError(f"the keys of a log entry are damaged: {error}") from error
@@ -157,6 +172,8 @@ class Retention:
         slots = engine.map.add(keys)[codes]
         engine.arena.reserve_keys(engine.map.size)
         engine.arena.keys[slots, RANK0] = ranks
+        self._idle(slots)
+        self.youngest[slots] = youngest
         if self.lifetime:
             for partials in engine.partials:
                 partials.restore_bases(slots, table.column(f"__slidewise_{partials.aggregate.name}").to_pylist())

@@ -45,7 +45,7 @@ class RowStore:
     def forget(self, count: int) -> bool:
         """So many rows are dead; whether it is time to `keep` only the others."""
         self.live -= count
-        return self.rows > 2 * self.live + 4096
+        return self.rows > 2 * self.live + 256
 
     def keep(self, numbers: np.ndarray) -> None:
         """Copy the rows that are still wanted together; numbers stay."""

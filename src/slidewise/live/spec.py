@@ -4,7 +4,6 @@
 hosts it read the result. It holds operators and types, no data and no compiled code, so it can be sent to other processes.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -140,23 +139,6 @@ class StreamSpec:
     def endless(self) -> bool:
         """Whether some window does not end with time, so that an idle key's last events still serve it."""
         return any(ticks.kind in ("rows", "delta", "punctuation", "lifetime") for ticks in self.ticks.values())
-
-    @cached_property
-    def state_signature(self) -> dict:
-        """What stored state must fit: the log's columns and clock must be the same, and it must reach far enough back."""
-        columns = ";".join(f"{f.name}:{f.type}" for f in self.log_schema)
-        names = "|".join((",".join(self.by), self.time, ",".join(self.id), ",".join(self.tie_columns)))
-        rows = max((t.range + t.offset + t.slide for t in self.ticks.values() if t.kind == "rows"), default=0)
-        return {
-            "columns": columns,
-            "roles": hashlib.sha256(names.encode()).hexdigest()[:16],
-            "clock": f"{self.clock.kind}:{self.clock.tick_ns}:{self.clock.scale}",
-            "reach": self.reach,
-            "keep": self.keep,
-            "rows": rows,
-            "endless": self.endless,
-            "results": self.results,
-        }
 
 
 def stream_spec(

@@ -1,0 +1,385 @@
+"""`Live`: many windows over many keys, for programs that push events and ask at any time.
+
+    >>> import slidewise as sw
+    >>> live = sw.Live(
+    ...     windows=["1h", sw.rows(2)], aggs={"total": sw.sum("amount"), "n": sw.count()}, by="card", time="ts"
+    ... )
+    >>> from datetime import datetime
+    >>> live.push({"card": "a", "ts": datetime(2024, 1, 1, 9, 0), "amount": 20})
+    >>> live.push({"card": "a", "ts": datetime(2024, 1, 1, 9, 30), "amount": 5})
+    >>> live.push({"card": "a", "ts": datetime(2024, 1, 1, 9, 10), "amount": 7})  # late: any order will do
+    >>> live.query("a")
+    {'total_1h': 32, 'n_1h': 3, 'total_2r': 12, 'n_2r': 2}
+    >>> live.query("a", at=datetime(2024, 1, 1, 10, 5))
+    {'total_1h': 12, 'n_1h': 2, 'total_2r': 12, 'n_2r': 2}
+
+A thin face over the keyed engine (keyed.py) that streams run on. Nothing is forgotten until `expire` is called, or a
+`watermark=` is given: then events and results older than it are let go as on a stream.
+"""
+
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slidewise.errors import InputError, InputTypeError, StateError
+from slidewise.live.arena import FIRST, LAST
+from slidewise.live.columns import time_ticks
+from slidewise.live.emission import Emission
+from slidewise.live.keyed import Keyed
+from slidewise.live.rows import Rows
+from slidewise.live.snapshot import pack, unpack
+from slidewise.live.spec import StreamSpec, stream_spec
+from slidewise.planner.inputs import plain
+from slidewise.planner.request import request
+
+KIND = "live"
+AT_ONCE = 4096
+"""Single rows wait until so many have come, or somebody asks."""
+
+
+class Live:
+    """The keyed, many-window structure. Arguments as for `rolling`; types are fixed by the first push, or by `schema=`.
+
+    id: columns that identify an event; one seen twice counts once. watermark: how long out-of-order events are waited for
+    behind the youngest (default: for ever); keep: how much longer they are still taken in; ttl: how long an idle key's events
+    serve windows that do not end with time.
+    """
+
+    def __init__(
+        self,
+        *,
+        windows,
+        aggs,
+        by=None,
+        time,
+        closed="right",
+        ties="peers",
+        order=None,
+        origin=None,
+        exclude_current=False,
+        id=None,
+        watermark=None,
+        keep=None,
+        ttl=None,
+        schema=None,
+    ):
+        self._request = request(
+            time=time,
+            by=by,
+            windows=windows,
+            aggs=aggs,
+            closed=closed,
+            ties=ties,
+            order=order,
+            origin=origin,
+            exclude_current=exclude_current,
+            emit="latest",
+        )
+        self._options: dict[str, Any] = {"id": id, "watermark": watermark, "keep": keep, "ttl": ttl}
+        self._columns = list(self._request.needed) + [
+            name for name in ([id] if isinstance(id, str) else id or ()) if name not in self._request.needed
+        ]
+        self._engine: Keyed | None = None
+        self._pending: list[dict] = []
+        self._rows: Rows | None = None
+        self._counts: dict[str, int] = {}
+        if schema is not None:
+            self._begin(schema if isinstance(schema, pa.Schema) else pa.schema(schema))
+
+    # ---- events --------------------------------------------------------------------------------------------------------------
+
+    def push(self, events) -> None:
+        """Take in one event (a dict), several (a list of dicts), or a frame: pandas, Polars or PyArrow. Any order."""
+        if isinstance(events, dict):
+            self._push_rows([events])
+        elif isinstance(events, (list, tuple)):
+            self._push_rows(events)
+        else:
+            self._push_table(_table(events))
+
+    def _push_rows(self, rows) -> None:
+        if not rows:
+            return
+        if self._engine is None:
+            self._begin(_inferred(rows, self._columns))
+        for row in rows:
+            self._rows.check(row)
+        self._pending.extend(rows)
+        if len(self._pending) >= AT_ONCE:
+            self._flush()
+
+    def _push_table(self, table: pa.Table) -> None:
+        if self._engine is None:
+            self._begin(table.schema)
+        for name in self._columns:
+            if name not in table.column_names:
+                raise InputError(
+                    f"no column {name!r} in the events; they have {', '.join(map(repr, table.column_names))}"
+                )
+        table = table.select(self._columns)
+        try:
+            table = table.cast(self._engine.spec.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputTypeError(f"these events do not fit the types of the first ones: {error}") from error
+        times = table.column(self._request.time)
+        if times.null_count:
+            raise InputError(
+                f"time column {self._request.time!r} has {times.null_count} null(s); an event without a time has no "
+                "place in any window"
+            )
+        self._flush()
+        self._take(table)
+
+    def _flush(self) -> None:
+        if self._pending:
+            rows, self._pending = self._pending, []
+            self._take(self._rows.table(rows))
+
+    def _take(self, table: pa.Table) -> None:
+        engine = self._engine
+        outcome = engine.push(table)
+        for name, count in outcome.counts.items():
+            self._counts[name] = self._counts.get(name, 0) + count
+        delay, clock = engine.spec.delay, engine.frontier.clock
+        if delay is not None and clock is not None:
+            before = engine.frontier.watermark
+            engine.frontier.watermark = clock - delay if before is None else max(before, clock - delay)
+            engine.retention.maybe()
+
+    def _begin(self, schema: pa.Schema) -> None:
+        for name in self._columns:
+            if name not in schema.names:
+                raise InputError(f"no column {name!r} in the events; they have {', '.join(map(repr, schema.names))}")
+        kinds = pa.schema([pa.field(name, plain(schema.field(name).type)) for name in self._columns])
+        late = {"late": "correct"}
+        if self._options["watermark"] is None and self._options["keep"] is not None:
+            raise InputError("keep= says how far behind the watermark= events are taken in; give both")
+        spec = stream_spec(self._request, kinds, **self._options, **late)
+        self._engine = Keyed(spec)
+        self._engine.emission = Asked(spec, self._engine)
+        self._rows = Rows(spec.schema, self._request.time)
+
+    # ---- answers -------------------------------------------------------------------------------------------------------------
+
+    def query(self, key=None, at=None) -> dict:
+        """The results of the windows that end at `at` (default: the key's youngest event), by name.
+
+        A key that is not known has empty windows. Without by=, leave the key out: `live.query()`, `live.query(at=...)`."""
+        self._flush()
+        if self._engine is None:
+            return {o.column: self._request.aggs[o.aggregate].operator.empty for o in self._request.outputs}
+        engine = self._engine
+        slot = int(engine.map.find([engine.map.normal(key)])[0])
+        if slot < 0 or (engine.arena.keys[slot, LAST] == engine.arena.keys[slot, FIRST] and at is None):
+            return {o.column: a.typed.operator.empty for o, a in self._outputs()}
+        slots = np.array([slot], np.int64)
+        return {name: column[0].as_py() for name, column in self._answers(slots, at).items()}
+
+    def results(self, at=None) -> pa.Table:
+        """The same for every key, as an Arrow table: key columns, then results."""
+        self._flush()
+        if self._engine is None:
+            raise InputError("nothing has been pushed yet, so the types of the results are not known; give schema=")
+        engine = self._engine
+        slots = engine.map.slots()
+        slots = slots[engine.arena.keys[slots, LAST] > engine.arena.keys[slots, FIRST]]
+        columns = dict(zip(self._request.by, engine.map.columns(slots.tolist()), strict=True))
+        return pa.table({**columns, **self._answers(slots, at)})
+
+    def _answers(self, slots: np.ndarray, at) -> dict[str, pa.Array]:
+        engine = self._engine
+        engine.refresh(slots)
+        if at is None:
+            found = engine.emission.at_rows(slots, engine.arena.keys[slots, LAST] - 1)
+        else:
+            moment = self._moment(at)
+            since = engine.retention.corrected()
+            if since is not None and moment < since:
+                raise InputError(
+                    f"windows that end at {at!r} reach back before what is kept; ask for a later time, or give a "
+                    "longer keep= or a later expire()"
+                )
+            found = engine.emission.evaluate(
+                slots, np.zeros(0, np.int64), np.full(len(slots), moment, engine.spec.clock.dtype)
+            )
+        return {
+            o.column: answer.arrow(engine.lookup)
+            for o, answer in zip(self._request.outputs, found.answers, strict=True)
+        }
+
+    def _outputs(self):
+        aggregates = {a.name: a for a in self._engine.spec.aggregates}
+        return [(o, aggregates[o.aggregate]) for o in self._request.outputs]
+
+    def _moment(self, at):
+        """A time as the user gives it, in ticks."""
+        kind = self._engine.spec.schema.field(self._request.time).type
+        try:
+            array = pa.array([at], kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise InputTypeError(f"{at!r} is no time of type {kind}: {error}") from error
+        ticks, good = time_ticks(array, self._engine.spec)
+        if good is not None and not good.all():
+            raise InputError(f"{at!r} is not a time")
+        return ticks[0]
+
+    # ---- what is held --------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """How many events are held."""
+        self._flush()
+        return 0 if self._engine is None else self._engine.entries
+
+    def keys(self) -> list:
+        """Every key that is held: values, or tuples of them where by= names several columns."""
+        self._flush()
+        if self._engine is None or not self._request.by:
+            return []
+        columns = [c.to_pylist() for c in self._engine.map.columns(self._engine.map.slots().tolist())]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def __contains__(self, key) -> bool:
+        self._flush()
+        return self._engine is not None and int(self._engine.map.find([self._engine.map.normal(key)])[0]) >= 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Events so far: in, accepted, double (by id), late, dropped because they came too late, out of order (corrected)."""
+        self._flush()
+        names = ("in", "accepted", "double", "late", "corrected")
+        found = {name: self._counts.get(name, 0) for name in names}
+        found["dropped"] = self._counts.get("side", 0) + self._counts.get("dropped", 0)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, roughly."""
+        self._flush()
+        return 0 if self._engine is None else self._engine.nbytes
+
+    def expire(self, before) -> int:
+        """No event before this time will come and no window ending before it be asked for: forget what no other needs.
+
+        How many events were forgotten. Events that come before it after all are not taken in, and counted as late."""
+        self._flush()
+        if self._engine is None:
+            return 0
+        engine, held = self._engine, len(self)
+        moment = self._moment(before) + engine.spec.keep
+        if engine.frontier.watermark is None or moment > engine.frontier.watermark:
+            engine.frontier.watermark = moment
+        engine.retention.sweep()
+        return held - engine.entries
+
+    # ---- snapshots -----------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Everything that is held, as bytes: events and times, never code."""
+        self._flush()
+        description: dict[str, Any] = {"signature": self._signature(), "counts": self._counts}
+        sections = {}
+        if self._engine is not None:
+            sections = {"schema": _schema_bytes(self._engine.spec), "events": _stream_bytes(self._engine.retained())}
+        return pack(KIND, description, sections)
+
+    @classmethod
+    def from_bytes(cls, data, **arguments) -> "Live":
+        """The structure back from bytes; the arguments are those it was made with, as operators are never stored."""
+        description, sections = unpack(KIND, data)
+        live = cls(**arguments)
+        if description.get("signature") != live._signature():
+            raise StateError(
+                f"this state was stored for {description.get('signature')!r}, and is to be read as "
+                f"{live._signature()!r}; give the same windows, aggregates, keys and options"
+            )
+        counts = description.get("counts")
+        if not isinstance(counts, dict) or not all(isinstance(v, int) for v in counts.values()):
+            raise StateError("stored state is damaged: its counts")
+        live._counts = counts
+        if "events" in sections:
+            try:
+                schema = pa.ipc.read_schema(pa.py_buffer(sections.get("schema", b"")))
+                entry = pa.ipc.open_stream(sections["events"]).read_all()
+                entry.validate(full=True)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise StateError(f"stored state is damaged: {error}") from error
+            try:
+                live._begin(schema)
+            except (InputError, InputTypeError) as error:
+                raise StateError(f"stored state does not fit: {error}") from error
+            live._engine.absorb(entry)
+        return live
+
+    def _signature(self) -> str:
+        asked = self._request
+        aggs = ", ".join(
+            f"{n}={b.operator.signature}({', '.join(b.columns)}; {b.where})" for n, b in asked.aggs.items()
+        )
+        windows = ", ".join(f"{n}={window}" for n, window in asked.windows.items())
+        options = (
+            asked.closed,
+            asked.ties,
+            asked.order,
+            asked.exclude_current,
+            sorted(map(str, self._options.items())),
+        )
+        return f"windows {windows}; aggs {aggs}; by {asked.by}; time {asked.time}; {options}"
+
+    def __repr__(self) -> str:
+        windows = ", ".join(self._request.windows)
+        return f"<Live of {', '.join(self._request.aggs)} over {windows}: {len(self)} events>"
+
+
+class Asked(Emission):
+    """Nothing comes out by itself."""
+
+    def step(self, accepted, times, intake, batch, counts):
+        counts["corrected"] = self.out_of_order(intake) if len(intake.rows) else 0
+        if len(intake.rows):
+            self.engine._merge(accepted, intake)
+        return self.spec.output_schema.empty_table()
+
+
+def _table(events) -> pa.Table:
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    if hasattr(events, "__arrow_c_stream__"):
+        return pa.table(events)
+    raise InputTypeError(
+        f"push takes a dict, a list of dicts, or a pandas, Polars or PyArrow frame, not {type(events).__name__}"
+    )
+
+
+def _inferred(rows, columns) -> pa.Schema:
+    """The types of the columns by the first rows."""
+    fields = []
+    for name in columns:
+        values = [row.get(name) for row in rows if isinstance(row, dict)]
+        try:
+            kind = pa.array(values).type
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputTypeError(f"column {name!r}: no one type holds these values: {error}") from error
+        if not any(name in row for row in rows if isinstance(row, dict)):
+            raise InputError(f"no {name!r} in the first event; it has {', '.join(map(repr, rows[0]))}")
+        if pa.types.is_null(kind):
+            raise InputError(
+                f"the type of {name!r} is not known, as the first event has none; give schema=, such as "
+                f'schema=[("{name}", pa.float64()), ...]'
+            )
+        fields.append(pa.field(name, kind))
+    return pa.schema(fields)
+
+
+def _schema_bytes(spec: StreamSpec) -> bytes:
+    return spec.schema.serialize().to_pybytes()
+
+
+def _stream_bytes(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

@@ -1,0 +1,178 @@
+"""`sw.Live`: events one by one or in frames, answers at any time, snapshots."""
+
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.live.naive_keyed import NaiveKeyed
+from tests.live.streams import AGGS, SCHEMA, make_spec, rows, table_of
+
+import slidewise as sw
+from slidewise.errors import InputError, InputTypeError, StateError
+
+WINDOWS = [sw.time(10), sw.rows(3), sw.session(6)]
+ASKED = dict(windows=WINDOWS, aggs=AGGS, by="card", time="ts", id="id")
+
+
+def start(hour, minute=0):
+    return datetime(2024, 1, 1, hour, minute)
+
+
+@settings(max_examples=30)
+@given(events=rows(20), single=st.booleans())
+def test_each_key_at_its_youngest_event(events, single):
+    live = sw.Live(**ASKED, schema=SCHEMA)
+    if single:
+        for event in events:
+            live.push(event)
+    else:
+        live.push(table_of(events))
+    naive = NaiveKeyed(make_spec(WINDOWS, AGGS))
+    naive.push(events)
+    assert len(live) == sum(map(len, naive.events.values()))
+    assert sorted(live.keys(), key=repr) == sorted((key for (key,) in naive.events), key=repr)
+    for (key,), found in naive.events.items():
+        assert tuple(live.query(key).values()) == naive.results((key,), len(found) - 1)
+    table = live.results().to_pylist()
+    assert {row["card"]: tuple(row[o] for o in live.query("p")) for row in table} == {
+        key: naive.results((key,), len(found) - 1) for (key,), found in naive.events.items()
+    }
+
+
+@settings(max_examples=30)
+@given(
+    events=rows(20, doubles=False), at=st.integers(-5, 80), closed=st.sampled_from(["right", "left", "both", "neither"])
+)
+def test_any_moment_is_as_of(events, at, closed):
+    windows = [sw.time(10), sw.time(9, slide=4, offset=1), sw.tumbling(15), sw.rows(3), sw.session(6), sw.lifetime()]
+    live = sw.Live(windows=windows, aggs=AGGS, by="card", time="ts", closed=closed, order=["id"])
+    live.push(table_of(events))
+    asked = pa.table({"card": pa.array(["p", "q", None]), "ts": [at] * 3})
+    wanted = sw.as_of(
+        asked, table_of(events), windows=windows, aggs=AGGS, by="card", time="ts", closed=closed, order=["id"]
+    )
+    for row in wanted.to_pylist():
+        assert live.query(row["card"], at=at) == {
+            name: value for name, value in row.items() if name not in ("card", "ts")
+        }
+
+
+def test_frames_of_every_kind():
+    rows_ = [{"card": "a", "ts": start(9), "amount": 2.5}, {"card": "b", "ts": start(10), "amount": None}]
+    answers = []
+    for events in (
+        rows_,
+        pd.DataFrame(rows_),
+        pl.DataFrame(rows_),
+        pa.Table.from_pylist(rows_),
+        pa.Table.from_pylist(rows_).to_batches()[0],
+    ):
+        live = sw.Live(windows="1h", aggs={"n": sw.count(), "total": sw.sum("amount")}, by="card", time="ts")
+        live.push(events)
+        answers.append((live.query("a"), live.query("b")))
+    assert answers[0] == ({"n_1h": 1, "total_1h": 2.5}, {"n_1h": 1, "total_1h": None})
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_without_a_key_and_with_several():
+    live = sw.Live(windows=[sw.time(10)], aggs={"n": sw.count()}, time="ts")
+    live.push([{"ts": 1}, {"ts": 5}])
+    assert live.query() == {"n_10": 2} and live.query(at=12) == {"n_10": 1} and live.keys() == []
+    live = sw.Live(windows=[sw.time(10)], aggs={"n": sw.count()}, by=["a", "b"], time="ts")
+    live.push([{"ts": 1, "a": 1, "b": "x"}, {"ts": 5, "a": 1, "b": None}])
+    assert live.query((1, None)) == {"n_10": 1} and set(live.keys()) == {(1, "x"), (1, None)}
+    assert (1, "x") in live and (2, "x") not in live
+    with pytest.raises(InputError, match="2 parts"):
+        live.query((1,))
+
+
+def test_an_unknown_key_has_empty_windows():
+    live = sw.Live(
+        windows=[sw.time(10)], aggs={"n": sw.count(), "top": sw.max("x"), "all": sw.collect("x")}, by="k", time="t"
+    )
+    wanted = {"n_10": 0, "top_10": None, "all_10": []}
+    assert live.query("a") == wanted and len(live) == 0
+    live.push({"k": "a", "t": 3, "x": 1})
+    assert live.query("b") == wanted
+    assert live.query("a", at=1) == wanted
+
+
+def test_expire_forgets_what_no_later_window_needs():
+    live = sw.Live(windows=["1h"], aggs={"n": sw.count()}, by="k", time="t")
+    for minute in range(180):
+        live.push({"k": "ab"[minute % 2], "t": start(9) + timedelta(minutes=minute)})
+    assert live.expire(start(11)) == 60
+    assert len(live) == 120 and live.query("a", at=start(11)) == {"n_1h": 30}
+    with pytest.raises(InputError, match="before what is kept"):
+        live.query("a", at=start(10))
+    live.push({"k": "a", "t": start(10)})
+    assert live.counts["dropped"] == 1 and live.counts["late"] == 1 and len(live) == 120
+    assert live.expire(start(23)) == 120 and live.keys() == []
+
+
+def test_a_watermark_bounds_what_is_held():
+    live = sw.Live(windows=[sw.time(10)], aggs={"n": sw.count()}, time="t", watermark=5, keep=0)
+    most = 0
+    for t in range(3000):
+        live.push({"t": t})
+        if t % 100 == 0:
+            most = max(most, len(live))
+    assert most < 600 and live.query() == {"n_10": 10}
+    live.push({"t": 100})
+    assert live.counts["dropped"] == 1
+
+
+def test_snapshots():
+    live = sw.Live(**ASKED)
+    live.push(table_of([dict(card="p", ts=t, x=t / 3, n=t, shop="a", paid=True, id=t, note=None) for t in range(50)]))
+    live.expire(20)
+    data = live.to_bytes()
+    back = sw.Live.from_bytes(data, **ASKED)
+    assert back.query("p") == live.query("p") and len(back) == len(live) and back.counts == live.counts
+    again = dict(card="p", ts=30, x=1.0, n=0, shop="b", paid=True, id=30, note=None)
+    back.push(again)
+    assert back.counts["double"] == 1
+    assert sw.Live.from_bytes(back.to_bytes(), **ASKED).query("p") == live.query("p")
+    empty = sw.Live(**ASKED)
+    assert len(sw.Live.from_bytes(empty.to_bytes(), **ASKED)) == 0
+
+
+def test_damaged_and_foreign_snapshots_are_refused():
+    live = sw.Live(**ASKED)
+    live.push(table_of([dict(card="p", ts=1, x=1.0, n=1, shop="a", paid=True, id=1, note=None)]))
+    data = live.to_bytes()
+    for broken in (b"", b"nonsense", data[:-1], data[:100], data[:200] + b"\x00" + data[201:]):
+        with pytest.raises(StateError):
+            sw.Live.from_bytes(broken, **ASKED)
+    with pytest.raises(StateError, match="stored for"):
+        sw.Live.from_bytes(data, **{**ASKED, "aggs": {"n": sw.count()}})
+    with pytest.raises(StateError, match="live"):
+        sw.Live.from_bytes(sw.Window(sw.count(), time_dtype="i8").to_bytes(), **ASKED)
+
+
+def test_wrong_events_say_what_is_wrong():
+    live = sw.Live(windows=["1h"], aggs={"total": sw.sum("amount")}, by="card", time="ts")
+    with pytest.raises(InputError, match="'amount'"):
+        live.push({"card": "a", "ts": start(9)})
+    with pytest.raises(InputError, match="give schema="):
+        live.push({"card": "a", "ts": start(9), "amount": None})
+    live.push({"card": "a", "ts": start(9), "amount": 1})
+    with pytest.raises(InputTypeError, match="'amount' is 'much'"):
+        live.push({"card": "a", "ts": start(9), "amount": "much"})
+    with pytest.raises(InputTypeError, match=r"'amount' is 2\.5"):
+        live.push({"card": "a", "ts": start(9), "amount": 2.5})
+    with pytest.raises(InputError, match="without a time"):
+        live.push({"card": "a", "ts": None, "amount": 1})
+    with pytest.raises(InputTypeError, match="'ts'"):
+        live.push({"card": "a", "ts": start(9).replace(tzinfo=UTC), "amount": 1})
+    with pytest.raises(InputTypeError, match="a dict"):
+        live.push([1])
+    with pytest.raises(InputTypeError, match="not str"):
+        live.push("row")
+    with pytest.raises(InputTypeError, match="do not fit"):
+        live.push(pa.table({"card": ["a"], "ts": [start(9)], "amount": ["much"]}))
+    assert live.query("a") == {"total_1h": 1}

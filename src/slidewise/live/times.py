@@ -6,6 +6,7 @@ datetime64   its count of units; `datetime` comes back as `datetime`, time-zone 
 object       anything comparable, for the interpreted path only
 """
 
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -203,9 +204,9 @@ def times_named(name: str) -> Times:
     if name == "object":
         return ObjectTimes()
     text, _, python = name.partition("|")
-    dtype = np.dtype(text)
-    if dtype.kind != "M":
+    if not re.fullmatch(r"[<>]M8\[\d*[a-z]{1,2}\]", text) or python not in ("", "datetime", "aware"):
         raise InputTypeError(f"unknown times {name!r}")
+    dtype = np.dtype(text)
     return DatetimeTimes(dtype, python=bool(python), zone=UTC if python == "aware" else None)
 
 

@@ -14,6 +14,7 @@
 Control path only: it turns times and values into what the compiled core takes, and its answers back into Python values.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from slidewise.live.snapshot import pack, unpack
 from slidewise.live.times import times_named, times_of
 from slidewise.live.tree import Tree
 from slidewise.live.values import Values, _dtype, values_of
+
+_DTYPE = re.compile(r"[<>|=]?([biuf][1248]|[mM]8\[\d*[a-z]{1,2}\])")
 
 ANY_ORDER = "fiba"
 """What `auto` means for a window whose future is not known: any order, every operation, every operator."""
@@ -233,7 +236,7 @@ class Window:
             dtypes = head["dtypes"]
             w = cls(op, str(head["algorithm"]))
             if dtypes is not None:
-                w._values = Values(op, tuple(object if d == "object" else _dtype(d) for d in dtypes))
+                w._values = Values(op, tuple(_stored_dtype(d) for d in dtypes))
                 if len(dtypes) != op.inputs:
                     raise StateError(f"stored state has {len(dtypes)} inputs, {op.name} takes {op.inputs}")
             if head["times"] is not None:
@@ -264,6 +267,15 @@ def _in_order(codes, columns):
         return codes, columns
     order = sorted(range(len(codes)), key=codes.__getitem__)
     return [codes[i] for i in order], tuple([c[i] for i in order] for c in columns)
+
+
+def _stored_dtype(name):
+    """The type stored under that name: only such names as `_name` gives, for NumPy reads whole programs out of others."""
+    if name == "object":
+        return object
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
+        raise StateError(f"stored state has values of an unknown type {name!r}")
+    return _dtype(name)
 
 
 def _name(dtype) -> str:

@@ -128,9 +128,9 @@ class Operator:
             raise InputError(f"{self.name}: the columns have different lengths")
         events = list(zip(*columns)) if columns else [()] * (rows or 0)
         events = [event for event in events if not any(value is None for value in event)]
-        op = self.resolved(tuple(dtype_of([event[k] for event in events]) for k in range(len(columns))))
         if not events:
-            return None if op.empty is None else op.lower(op.identity)
+            return None if self.empty is None else self.lower(self.identity)
+        op = self.resolved(tuple(dtype_of([event[k] for event in events]) for k in range(len(columns))))
         state = op.lift(*events[0])
         for event in events[1:]:
             state = op.combine(state, op.lift(*event))

@@ -8,7 +8,6 @@ call gives the same operator, so that types are inferred and code is compiled on
 again by name and parameters, never by its code.
 """
 
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ class Entry(NamedTuple):
     """A line of the registry: the public function, the names of its inputs, and parameters that serve as an example."""
 
     function: Callable
+    make: Callable[[dict], Operator]
     inputs: str
     example: dict
     source: str
@@ -40,26 +40,26 @@ def public(name: str, *, inputs: str, example: dict | None = None, source: str =
     """
 
     def decorate(maker: Callable) -> Callable:
-        known = [p for p in inspect.signature(maker).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        shown = [p for p in inspect.signature(maker).parameters.values() if p.name != "columns"]
+
+        def make(parameters: dict) -> Operator:
+            op = maker(**parameters).with_(recipe=(remake, (name, parameters)))
+            return _made.setdefault(f"{op.signature}/{op.inputs}", op)
 
         def function(*columns: str, where: str | None = None, **parameters: Any):
-            _check_names(name, known, parameters)
-            if by_columns:
-                parameters.setdefault("columns", len(columns))
-            op = maker(**parameters)
-            op = _made.setdefault(f"{op.signature}/{op.inputs}", op.with_(recipe=(remake, (name, parameters))))
+            _check_names(name, shown, parameters)
+            op = make({**parameters, "columns": len(columns)} if by_columns else parameters)
             return op(*columns, where=where) if columns or where is not None else op
 
         function.__name__ = function.__qualname__ = name
         function.__module__ = "slidewise.operators"
         function.__doc__ = maker.__doc__
-        shown = [p for p in known if p.name != "columns"]
         front = [
             inspect.Parameter("columns", inspect.Parameter.VAR_POSITIONAL),
             inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=None),
         ]
         function.__signature__ = inspect.Signature([*front, *shown])  # type: ignore[attr-defined]
-        REGISTRY[name] = Entry(function, inputs, example or {}, source)
+        REGISTRY[name] = Entry(function, make, inputs, example or {}, source)
         return function
 
     return decorate
@@ -67,18 +67,18 @@ def public(name: str, *, inputs: str, example: dict | None = None, source: str =
 
 def remake(name: str, parameters: dict) -> Operator:
     """An operator of the library by its name and parameters: how it is read back from a pickle."""
-    return importlib.import_module("slidewise.operators").OPERATORS[name](**parameters)
+    return REGISTRY[name].make(parameters)
 
 
 def _check_names(name: str, known: list[inspect.Parameter], given: dict) -> None:
-    names = [p.name for p in known if p.name != "columns"]
+    names = [p.name for p in known]
     for parameter in given:
-        if parameter not in names and not (parameter == "columns" and len(names) < len(known)):
+        if parameter not in names:
             offered = ", ".join(f"{n}=" for n in names) or "none"
             raise InputTypeError(f"{name} has no parameter {parameter!r}; its parameters: {offered}")
     for p in known:
-        if p.default is p.empty and p.name not in given and p.name != "columns":
-            raise InputError(f"{name} needs the parameter {p.name}=, as in sw.{name}(\"column\", {p.name}=...)")
+        if p.default is p.empty and p.name not in given:
+            raise InputError(f'{name} needs the parameter {p.name}=, as in sw.{name}("column", {p.name}=...)')
 
 
 def library(name: str, **fields) -> Operator:

@@ -1,7 +1,7 @@
 """var, std, covariance, correlation, slope: central moments, merged and never subtracted.
 
-Chan, Golub, LeVeque 1979 (updating formulae for variances). A state holds the count, the means and the sums of products
-of deviations from the means; two states merge by the distance d of their means:
+Chan, Golub, LeVeque 1979 and 1983 (updating formulae for variances, and their error). A state holds the count, the means
+and the sums of products of deviations from the means; two states merge by the distance d of their means:
 
     n = n_a + n_b      mean = mean_a + d n_b / n      m2 = m2_a + m2_b + d^2 n_a n_b / n
 
@@ -16,7 +16,7 @@ from slidewise.algebra.casts import real
 from slidewise.algebra.operator import Operator
 from slidewise.operators.making import library, public, whole_number
 
-MERGED = "a relative c * n * 2^-53 of the sum of squared deviations, plus (n * 2^-53 * max |x|)^2"
+MERGED = "a relative 8 n k 2^-53, k^2 = sum x^2 / sum (x - mean)^2 (Chan, Golub, LeVeque 1983)"
 
 
 class Moments(NamedTuple):

@@ -27,6 +27,8 @@ MODULES = (
     "b_int",
     "slick_deque",
     "amta",
+    "btree",
+    "fiba",
 )
 
 

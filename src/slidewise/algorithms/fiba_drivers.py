@@ -13,9 +13,9 @@ from slidewise.algorithms.fiba import evict, evict_at, insert, oldest, youngest
 from slidewise.algorithms.fiba_aggregates import total
 from slidewise.algorithms.fiba_bulk_evict import bulk_evict
 from slidewise.algorithms.fiba_bulk_insert import bulk_insert
-from slidewise.algorithms.fiba_nodes import SIZE, TIMES, TREE_WORDS, has_room
+from slidewise.algorithms.fiba_nodes import SIZE, TIMES, TREE_WORDS, has_room, slot
 from slidewise.algorithms.fiba_nodes import row as node_row
-from slidewise.algorithms.fiba_ranges import export, query_range, rank, select
+from slidewise.algorithms.fiba_ranges import export, first, following, query_range, rank, select
 
 LIFTED, RESULT = 0, 1
 """Scratch slots of the arena."""
@@ -144,6 +144,20 @@ def step_export(k, op, A_, H_, N_, V_, tree, TS, W_):
     """Times and states of all entries, in order, into TS and W."""
     A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
     return export(k, op, A, H, N, V, ptr(TS), open_state(op, W_), 0)
+
+
+@entry
+def step_rebuild(k, op, A_, H_, N_, V_, tree, A2, H2, N2, V2):
+    """Append all entries of a tree to the tree of the same number in another arena; False if that is short."""
+    A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    B, J, M, U = ptr(A2), shift(ptr(H2), tree * TREE_WORDS), ptr(N2), open_state(op, V2)
+    u, i = 0, 0
+    for j in range(H[SIZE]):
+        if not has_room(k, B, J):
+            return False
+        u, i = first(k, A, H, N) if j == 0 else following(k, A, N, u, i)
+        insert(k, op, B, J, M, U, N[node_row(k, u) + TIMES + i], get(op, V, slot(k, u) + i))
+    return True
 
 
 @entry

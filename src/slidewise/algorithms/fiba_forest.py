@@ -28,6 +28,8 @@ from slidewise.errors import InputError
 ARITIES = (2, 4, 8, 16)
 SMALLEST = 16
 """Units of a new arena."""
+LEAST = 1 << 12
+"""An arena with room for fewer entries is not worth compacting."""
 BATCH = 1 << 14
 """Entries of a bulk insert that go up together. More gain little, and want scratch words."""
 
@@ -49,6 +51,7 @@ class Forest:
         self.op, self.shape = op, Shape(arity, fingers)
         self.steps = fiba_drivers if op.compiled else twin(fiba_drivers)
         self.A, self.H, self.N, self.V = self._words(ARENA_WORDS), self._words(trees * TREE_WORDS), self._words(0), self._states(0)
+        self._gone = 0
         self.A[BUMP] = FIRST_UNIT
         self.grow(SMALLEST)
 
@@ -107,6 +110,36 @@ class Forest:
             self.N, self.V = N, V
         self.A[UNITS] = units
 
+    def compact(self) -> None:
+        """Build all trees anew, full and without free nodes, in an arena that fits."""
+        entries = sum(self.size(tree) for tree in range(self.trees))
+        full = 2 * self.shape.min_arity - 1
+        leaves = entries // full + sum(1 for tree in range(self.trees) if self.size(tree))
+        units = FIRST_UNIT + leaves + 2 * (leaves // self.shape.min_arity) + SMALLEST
+        while True:
+            new = Forest(self.op, self.trees, self.shape.min_arity, self.shape.fingers)
+            new.grow(units)
+            if all(self.steps.step_rebuild(*self.arrays, tree, new.A, new.H, new.N, new.V) for tree in range(self.trees)):
+                break
+            units += units // 4
+        self.A, self.H, self.N, self.V = new.A, new.H, new.N, new.V
+
+    def compact_if_sparse(self) -> None:
+        """Compact when less than a quarter of the arena is in use. A rebuild costs what lives, and at least three times as
+        much has been evicted since the last one: amortised O(1)."""
+        room = int(self.A[BUMP]) * (2 * self.shape.min_arity - 1)
+        if room > LEAST and 4 * sum(self.size(tree) for tree in range(self.trees)) < room:
+            self.compact()
+
+    def copy(self) -> "Forest":
+        """An independent copy."""
+        other = object.__new__(Forest)
+        other.__dict__.update(self.__dict__)
+        for name in ("A", "H", "N"):
+            setattr(other, name, getattr(self, name).copy())
+        other.V = tuple(array.copy() for array in self.V) if self.op.compiled else list(self.V)
+        return other
+
     # ---- one entry -------------------------------------------------------------------------------------------------
 
     def insert(self, tree: int, t, x: tuple) -> None:
@@ -115,15 +148,27 @@ class Forest:
 
     def evict(self, tree: int) -> None:
         self.steps.step_evict(*self.arrays, tree)
+        self._evicted(1)
 
     def evict_at(self, tree: int, t) -> bool:
-        return bool(self.steps.step_evict_at(*self.arrays, tree, t))
+        found = bool(self.steps.step_evict_at(*self.arrays, tree, t))
+        self._evicted(1)
+        return found
+
+    def _evicted(self, count: int) -> None:
+        """Look at the arena once in a while: after as many evicts as it has units."""
+        self._gone += count
+        if self._gone > self.A[BUMP]:
+            self._gone = 0
+            self.compact_if_sparse()
 
     # ---- many entries ----------------------------------------------------------------------------------------------
 
     def bulk_evict(self, tree: int, t) -> int:
         """Remove everything at or before t; how many entries went."""
-        return int(self.steps.step_bulk_evict(*self.arrays, tree, t))
+        count = int(self.steps.step_bulk_evict(*self.arrays, tree, t))
+        self._evicted(count)
+        return count
 
     def bulk_insert(self, tree: int, ts, X: tuple) -> None:
         """Insert events in any order; those of one time combine in the order they are given."""
@@ -134,10 +179,10 @@ class Forest:
         else:
             order = sorted(range(count), key=ts.__getitem__)
         TS, W = self._words(count), self._states(count + 1)
-        self.insert_states(tree, TS, W, self.steps.step_gather(self.shape, self.op, ts, X, order, TS, W))
+        self.fill(tree, TS, W, self.steps.step_gather(self.shape, self.op, ts, X, order, TS, W))
 
-    def insert_states(self, tree: int, TS, W, count: int | None = None) -> None:
-        """Insert states at times that ascend: what `export` gives."""
+    def fill(self, tree: int, TS, W, count: int | None = None) -> None:
+        """Insert states at times that ascend: what `export` gives, into an empty tree or any other."""
         count = len(TS) if count is None else int(count)
         batch = min(max(count, 1), BATCH)
         G, at = self._words(BATCH_WORDS * batch), 0

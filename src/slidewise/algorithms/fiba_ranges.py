@@ -285,31 +285,45 @@ def select_right(k, H, N, j):
 
 
 @kernel
-def export(k, op, A, H, N, V, TS, W, at):
-    """Times and states in order, into places of TS and W from `at` on; returns the place behind the last."""
+def first(k, A, H, N):
+    """Node and place of the oldest entry of a tree that is not empty. The way is noted in A, for `following`."""
     u = H[ROOT]
-    if u == 0:
-        return at
-    while True:
-        while level_of(N[row(k, u)]) > 0:
-            i = lo_of(N[row(k, u)])
-            A[PATH + level_of(N[row(k, u)])] = i
-            u = child(k, N, u, i)
-        x = row(k, u)
-        for i in range(lo_of(N[x]), hi_of(N[x])):
-            TS[at] = N[x + TIMES + i]
-            put(op, W, at, get(op, V, slot(k, u) + i))
-            at += 1
+    while level_of(N[row(k, u)]) > 0:
+        i = lo_of(N[row(k, u)])
+        A[PATH + level_of(N[row(k, u)])] = i
+        u = child(k, N, u, i)
+    return u, lo_of(N[row(k, u)])
+
+
+@kernel
+def following(k, A, N, u, i):
+    """Node and place of the entry after entry i of u, which is not the youngest."""
+    head = N[row(k, u)]
+    if level_of(head) == 0:
+        if i + 1 < hi_of(head):
+            return u, i + 1
         while True:
             u = N[row(k, u) + PARENT]
-            if u == 0:
-                return at
-            x = row(k, u)
-            i = A[PATH + level_of(N[x])]
-            if i < hi_of(N[x]):
-                break
-        TS[at] = N[x + TIMES + i]
+            head = N[row(k, u)]
+            i = A[PATH + level_of(head)]
+            if i < hi_of(head):
+                return u, i
+    A[PATH + level_of(head)] = i + 1
+    u = child(k, N, u, i + 1)
+    while level_of(N[row(k, u)]) > 0:
+        i = lo_of(N[row(k, u)])
+        A[PATH + level_of(N[row(k, u)])] = i
+        u = child(k, N, u, i)
+    return u, lo_of(N[row(k, u)])
+
+
+@kernel
+def export(k, op, A, H, N, V, TS, W, at):
+    """Times and states in order, into places of TS and W from `at` on; returns the place behind the last."""
+    u, i = 0, 0
+    for j in range(H[SIZE]):
+        u, i = first(k, A, H, N) if j == 0 else following(k, A, N, u, i)
+        TS[at] = N[row(k, u) + TIMES + i]
         put(op, W, at, get(op, V, slot(k, u) + i))
         at += 1
-        A[PATH + level_of(N[x])] = i + 1
-        u = child(k, N, u, i + 1)
+    return at

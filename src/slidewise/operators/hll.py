@@ -62,9 +62,7 @@ def _tau(x):
 def _estimate(registers):
     """Ertl 2017, algorithm 6: no tables, no switching between regimes. Registers hold 0 to 63."""
     m = real(len(registers))
-    counts = np.zeros(64, np.int64)
-    for k in range(len(registers)):
-        counts[registers[k]] += 1
+    counts = np.bincount(registers, minlength=64)  # not a loop: interpreted, on text, it would take most of the time
     z = m * _tau(1.0 - counts[63] / m)
     for k in range(62, 0, -1):
         z = 0.5 * (z + counts[k])

@@ -10,6 +10,7 @@ Austin Appleby's MurmurHash3 is in the public domain; this is written from its d
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from numba.extending import register_jitable
 
@@ -58,6 +59,7 @@ def hash_word(word):
     return h1, _plus(h2, h1)
 
 
+@lru_cache(maxsize=1 << 14)  # interpreted, and columns of text repeat themselves
 def hash_bytes(data: bytes) -> tuple[int, int]:
     """The two halves of the hash of any bytes."""
     h1 = h2 = SEED

@@ -1,0 +1,116 @@
+"""A driver program for the tests of faults: one stream on a cluster of executors in processes of their own.
+
+    python fault_driver.py ROOT [NAME=VALUE ...]
+
+Reads ROOT/in, writes ROOT/out, checkpoint in ROOT/checkpoint, counts of each micro-batch into ROOT/counts.jsonl. Nothing is
+mocked: an operator tells in which process it runs and waits where it is told to, and the test sends the signal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+
+def settings() -> dict[str, str]:
+    return dict(argument.split("=", 1) for argument in sys.argv[2:])
+
+
+def watched(root: str):
+    """A count whose workers can be found. ROOT/watch holds the number of an event: who lifts it writes the numbers of its
+    process and attempt into ROOT/pids, and waits as long as there is a file ROOT/hold."""
+    import slidewise as sw
+
+    def lift(number):
+        folder = Path(root)
+        try:
+            wanted = int((folder / "watch").read_text())
+        except (OSError, ValueError):
+            return 1
+        if number == wanted:
+            _tell(folder)
+            deadline = time.monotonic() + 300
+            while (folder / "hold").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+        return 1
+
+    return sw.operator(lift=lift, combine=lambda a, b: a + b, identity=0, commutative=True, name="watched")
+
+
+def _tell(folder: Path) -> None:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    with open(folder / "pids", "a") as file:
+        file.write(json.dumps({
+            "pid": os.getpid(), "parent": os.getppid(), "attempt": context.attemptNumber(),
+            "partition": context.partitionId(), "batch": context.getLocalProperty("streaming.sql.batchId"),
+        }) + "\n")  # fmt: skip
+
+
+def main() -> None:
+    root, given = Path(sys.argv[1]), settings()
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    import slidewise as sw
+    from slidewise.engines.spark.counts import METRICS
+    from slidewise.engines.spark.java import use_java
+    from slidewise.engines.spark.session import STREAMING
+
+    use_java()
+    os.environ.update(SPARK_HOME=str(Path(pyspark.__file__).parent), SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
+    builder = SparkSession.builder.master(given.get("master", "local-cluster[2,1,1024]")).config(map={
+        **STREAMING,
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.executorEnv.SLIDEWISE_CACHE_DIR": os.environ.get("SLIDEWISE_CACHE_DIR", ""),
+        "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        **{name: value for name, value in given.items() if name.startswith("spark.")},
+    })  # fmt: skip
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    stream = (
+        spark.readStream.schema("id long, card string, ts timestamp, amount long")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(root / "in"))
+    )
+    if "shuffle" in given:  # the same rows, in another order
+        stream = stream.repartition(int(given["shuffle"]))
+    result = sw.rolling(
+        stream, time="ts", by="card", windows={"w": given.get("window", "10m")}, watermark=given.get("watermark", "5m"), id="id",
+        aggs={"total": sw.sum("amount"), "n": watched(str(root))("id")}, buckets=int(given.get("buckets", 4)),
+        control=root / "control", results=given.get("results", "eager"),
+    )  # fmt: skip
+    query = (
+        result.writeStream.format("parquet")
+        .option("path", str(root / given.get("out", "out")))
+        .option("checkpointLocation", str(root / given.get("checkpoint", "checkpoint")))
+        .trigger(**({"availableNow": True} if "every" not in given else {"processingTime": given["every"]}))
+        .start()
+    )
+    seen = -1
+    while True:
+        ended = query.awaitTermination(1)
+        for progress in query.recentProgress:
+            if progress["batchId"] > seen:
+                seen = progress["batchId"]
+                texts = [text for row in progress["observedMetrics"].values() for text in row[METRICS]]
+                with open(root / "counts.jsonl", "a") as file:
+                    file.write(json.dumps({"batch": seen, "texts": texts}) + "\n")
+        if ended or seen >= int(given.get("until", 1 << 40)):
+            break
+    query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.operators.support import DTYPES, EVERY, answer, close, compiled_results, events, fold, resolved, serving
+from tests.operators.support import (
+    DTYPES,
+    EVERY,
+    answer,
+    close,
+    compiled_results,
+    events,
+    fold,
+    grouped,
+    resolved,
+    run_program,
+    serving,
+)
 
 import slidewise as sw
 from slidewise.algebra.laws import same
@@ -85,6 +97,19 @@ def test_other_types(name, dtype):
     assert type(expected) in (int, float, bool)
     for result in compiled(generic, (kind,) * generic.inputs, items):
         assert result == expected
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@settings(max_examples=20)
+def test_wide_states_are_the_same_bytes_in_every_grouping(xs, random):
+    """Also what a state does not use yet: nothing of the slot's past is stored."""
+    typed = sw.nth_youngest(n=4).typed((DTYPES["float"],))
+    steps = grouped(len(xs), lambda count: random.randrange(count))
+    V, OUT, OK = typed.state.alloc(len(xs) + 1), typed.result.alloc(2), np.zeros(2, np.uint8)
+    V[0][:] = 77.0
+    run_program(typed, (np.array(xs, np.float64),), V, np.array(steps), OUT, OK)
+    slot = steps[-3]
+    assert V[0][5 * slot : 5 * slot + 5].tobytes() == fold(typed.operator, [(x,) for x in xs]).tobytes()
 
 
 def test_unsigned_numbers_keep_their_range():

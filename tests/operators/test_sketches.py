@@ -113,6 +113,13 @@ def test_count_is_within_its_error():
     assert too_high <= 200 * math.exp(-4) * 2
 
 
+def test_more_rows_never_count_higher():
+    xs = [k % 40 for k in range(400)]
+    found = {depth: [sw.approx_count(item=item, width=16, depth=depth).fold(xs) for item in range(40)] for depth in (1, 4)}
+    assert all(four <= one for four, one in zip(found[4], found[1], strict=True))
+    assert sum(found[4]) < sum(found[1])
+
+
 def test_an_item_is_hashed_as_its_column_is():
     assert sw.approx_count(item=3).fold([3.0, 3.0, 1.0]) == 2
     assert sw.approx_count(item=3.0).fold([3, 1]) == 1

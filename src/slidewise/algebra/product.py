@@ -295,12 +295,13 @@ def product(ops, positions, columns: int, names: tuple[str, ...] | None = None) 
 
 def _part(op: Operator) -> Operator:
     """How a member's Part is stored and compared."""
+    encode, decode, equal = op.encode, op.decode, op.equal
     codec: dict = {"identity": Part(0, op.identity), "equal": None, "encode": None, "decode": None}
-    if op.encode is not None:
-        codec["encode"] = lambda part: (part.n, op.encode(part.state))
-        codec["decode"] = lambda stored: Part(stored[0], op.decode(stored[1]))
-    if op.equal is not None:
-        codec["equal"] = lambda a, b: a.n == b.n and (a.n == 0 or op.equal(a.state, b.state))
+    if encode is not None and decode is not None:
+        codec["encode"] = lambda part: (part.n, encode(part.state))
+        codec["decode"] = lambda stored: Part(stored[0], decode(stored[1]))
+    if equal is not None:
+        codec["equal"] = lambda a, b: a.n == b.n and (a.n == 0 or equal(a.state, b.state))
     return op.with_(**codec)
 
 

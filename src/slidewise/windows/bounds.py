@@ -23,6 +23,7 @@ What `closed` and `ties` mean for each kind is drawn in docs/boundaries.md; the 
 import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
+from slidewise.algebra.kernel import open_arrays
 from slidewise.errors import InputError
 from slidewise.windows.clock import LOWEST, Ticks
 
@@ -57,12 +58,13 @@ def end_rule(window: Ticks, ties: str = "peers") -> tuple:
     return ("moment", window.slide, window.origin, window.offset) if moved else ("moment", 0, 0, 0)
 
 
-def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", column=None, ends=None, run=_at_once):
+def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", column=None, ends=None, distinct=False,
+           run=_at_once):
     """(starts, ends): the frame of each row's window, among the same rows.
 
     column: (values, valid) of the column a delta or punctuation window goes by, sorted; valid is a byte for each row that says
-    whether it is not null, or None. ends: those of a window with the same end_rule, to be used again. run(part, n): how to run
-    part(lo, hi) over n rows, for engines with threads.
+    whether it is not null, or None. ends: those of a window with the same end_rule, to be used again. distinct: no two rows of
+    a key share a time, so that rows have no peers. run(part, n): how to run part(lo, hi) over n rows, for engines with threads.
     """
     left, right = sides(closed)
     if ties not in TIES:
@@ -76,7 +78,7 @@ def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", colum
         numbers = (window.range, window.slide, window.offset)
         run(lambda lo, hi: row_frames(offsets, *numbers, left, right, starts, ends, lo, hi), n)
         return starts, ends
-    if not found and rule[0] == "row":
+    if not found and (rule[0] == "row" or (distinct and rule == ("moment", 0, 0, 0))):
         run(lambda lo, hi: own_ends(right, ends, lo, hi), n)
     elif not found:
         _ends(rule, times, offsets, times, offsets, right, ends, run)
@@ -107,9 +109,17 @@ def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, clos
     return starts, ends
 
 
+def seen_ends(moments, moment_offsets, times, offsets, *, closed="left", run=_at_once) -> np.ndarray:
+    """For each query the end of the rows of its key that are seen at its moment: before it, and at it where `closed` says so."""
+    ends = np.empty(len(moments), index_dtype(len(times)))
+    _ends(("moment", 0, 0, 0), moments, moment_offsets, times, offsets, sides(closed)[1], ends, run)
+    return ends
+
+
 def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> None:
     numbers = (_lowest(times), *map(times.dtype.type, rule[1:]), False, right)
-    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, ends, lo, hi), len(moments))
+    most = np.empty(0, ends.dtype)
+    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, most, ends, lo, hi), len(moments))
 
 
 def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run) -> None:
@@ -118,8 +128,7 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
     if kind in ("time", "tumbling"):
         back = _reach(window, number) if kind == "time" else number(0)
         rule = (lowest, number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
-        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, starts, lo, hi), n)
-        run(lambda lo, hi: not_past(starts, ends, lo, hi), n)
+        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, ends, starts, lo, hi), n)
         return
     begun = np.empty(len(times), starts.dtype)
     gap = number(0)
@@ -170,9 +179,7 @@ def boundary(t, slide, origin, strict):
 @inlined
 def earlier(t, back, lowest):
     """t - back, or the lowest time where that leaves int64."""
-    if t < lowest + back:
-        return lowest
-    return t - back
+    return max(t, lowest + back) - back
 
 
 @inlined
@@ -201,26 +208,23 @@ def lower_position(times, a, b, x, beyond):
 
 
 @entry
-def positions(moments, moment_offsets, times, offsets, lowest, slide, origin, back, strict, beyond, out, lo, hi):
-    """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`."""
+def positions(moments_, moment_offsets, times_, offsets, lowest, slide, origin, back, strict, beyond, most_, out_, lo, hi):
+    """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`; at most most[i]."""
     if lo >= hi:
         return
+    moments, times, most, out = open_arrays((moments_, times_, most_, out_))
+    limited = len(most_) > 0
     key = segment_of(moment_offsets, lo)
-    i = lo
-    while i < hi:
-        while moment_offsets[key + 1] <= i:
+    while lo < hi:
+        while moment_offsets[key + 1] <= lo:
             key += 1
         p, b = offsets[key], offsets[key + 1]
         stop = min(hi, moment_offsets[key + 1])
-        if i > moment_offsets[key]:  # a part that begins inside a key
-            t = moments[i]
-            if slide > 0:
-                t = boundary(t, slide, origin, strict)
+        if lo > moment_offsets[key]:  # a part that begins inside a key
+            t = boundary(moments[lo], slide, origin, strict) if slide > 0 else moments[lo]
             p = lower_position(times, p, b, earlier(t, back, lowest), beyond)
-        while i < stop:
-            t = moments[i]
-            if slide > 0:
-                t = boundary(t, slide, origin, strict)
+        for i in range(lo, stop):
+            t = boundary(moments[i], slide, origin, strict) if slide > 0 else moments[i]
             x = earlier(t, back, lowest)
             if beyond:
                 while p < b and times[p] <= x:
@@ -228,8 +232,21 @@ def positions(moments, moment_offsets, times, offsets, lowest, slide, origin, ba
             else:
                 while p < b and times[p] < x:
                     p += 1
-            out[i] = p
-            i += 1
+            out[i] = min(p, most[i]) if limited else p
+        lo = stop
+
+
+@entry
+def without_ties(times_, offsets):
+    """Whether no two rows of a key share a time."""
+    times = open_arrays((times_,))[0]
+    for key in range(len(offsets) - 1):
+        tie = False
+        for i in range(offsets[key] + 1, offsets[key + 1]):
+            tie |= times[i] == times[i - 1]
+        if tie:
+            return False
+    return True
 
 
 @entry
@@ -237,13 +254,6 @@ def own_ends(right, ends, lo, hi):
     """Row by row: the end is just behind the row, or just before it where the right end is open."""
     for i in range(lo, hi):
         ends[i] = i + 1 if right else i
-
-
-@entry
-def not_past(starts, ends, lo, hi):
-    """An empty frame is written as start == end."""
-    for i in range(lo, hi):
-        starts[i] = min(starts[i], ends[i])
 
 
 @entry

@@ -7,6 +7,8 @@ nulls become Int64, which loses nothing), nullable and Arrow-backed ones give th
 import numpy as np
 import pyarrow as pa
 
+from slidewise.algebra.cache import entry
+from slidewise.engines.local.columns import alike, fixed_width
 from slidewise.errors import InputError
 from slidewise.planner.request import Output, Request
 
@@ -104,7 +106,7 @@ class PandasFrame:
         return pa.table(arrays)
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
-        out = self.data.copy()
+        out = self.data.copy(deep=not _copies_on_write())
         for output in outputs:
             out[output.column] = self._column(output, result, request, data or self)
         return out
@@ -126,23 +128,42 @@ class PandasFrame:
         return _to_pandas(result.column(output.column), source, like is not None)
 
 
+def _copies_on_write() -> bool:
+    """Whether pandas shares memory between frames until one of them is written to (the only way from pandas 3 on)."""
+    import pandas as pd
+
+    return int(pd.__version__.split(".")[0]) >= 3 or pd.options.mode.copy_on_write is True
+
+
 def _arrow(series) -> pa.Array:
-    values = series.array
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iufb":
-        numbers = series.to_numpy()
-        if series.dtype.kind == "f":
-            missing = np.isnan(numbers)
-            return pa.array(numbers, mask=missing) if missing.any() else pa.array(numbers)
-        return pa.array(numbers)
-    found = pa.array(values, from_pandas=True)
+    """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls."""
+    kind = series.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "iub":
+        return pa.array(series.to_numpy())
+    if isinstance(kind, np.dtype) and kind.kind == "f":
+        return _without_nan(np.ascontiguousarray(series.to_numpy()))
+    unit = getattr(kind, "unit", None) or (np.datetime_data(kind)[0] if isinstance(kind, np.dtype) and kind.kind in "mM" else None)
+    if unit is not None:
+        ticks = np.ascontiguousarray(series.array.view("i8"))
+        missing = ticks == np.iinfo(np.int64).min
+        zone = getattr(kind, "tz", None)
+        found = pa.duration(unit) if getattr(kind, "kind", "") == "m" else pa.timestamp(unit, None if zone is None else str(zone))
+        return fixed_width(ticks, (~missing).view(np.uint8) if missing.any() else None, found)
+    found = pa.array(series.array, from_pandas=True)
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()
         found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
     if pa.types.is_floating(found.type) and found.null_count == 0:
-        numbers = found.to_numpy(zero_copy_only=False)
-        if np.isnan(numbers).any():
-            return pa.array(numbers, mask=np.isnan(numbers))
+        return _without_nan(found.to_numpy(zero_copy_only=False))
     return found
+
+
+def _without_nan(numbers: np.ndarray) -> pa.Array:
+    if numbers.dtype not in (np.float32, np.float64):
+        numbers = numbers.astype(np.float64)
+    if not has_nan(alike(numbers)):
+        return pa.array(numbers)
+    return fixed_width(numbers, (~np.isnan(numbers)).view(np.uint8), pa.from_numpy_dtype(numbers.dtype))
 
 
 def _to_pandas(column, source, same: bool):
@@ -195,3 +216,14 @@ def _nullable():
 
 
 KINDS = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}
+
+
+@entry
+def has_nan(numbers):
+    for block in range(0, len(numbers), 1024):
+        found = False
+        for i in range(block, min(block + 1024, len(numbers))):
+            found |= numbers[i] != numbers[i]
+        if found:
+            return True
+    return False

@@ -4,10 +4,9 @@ The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops
 is needed to go on is in the algorithm's own arrays and in `carry`.
 """
 
-import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import assign, combine, emit, get, lift, null_when_empty, open_arrays, open_state, ptr, put, reset, row
+from slidewise.algebra.kernel import assign, combine, emit, get, lift, open_arrays, open_state, ptr, put, row
 from slidewise.algorithms.drivers import answer
 from slidewise.algorithms.protocol import evict_, fresh_, insert_, load_, query_, save_, size_
 
@@ -22,6 +21,18 @@ def longest(starts, ends):
     for i in range(len(starts)):
         most = max(most, ends[i] - starts[i])
     return most
+
+
+@entry
+def all_set(OK_, lo, hi):
+    OK = ptr(OK_)
+    for block in range(lo, hi, 4096):
+        missing = False
+        for i in range(block, min(block + 4096, hi)):
+            missing |= OK[i] == 0
+        if missing:
+            return False
+    return True
 
 
 @entry

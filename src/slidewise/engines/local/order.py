@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
+from slidewise.algebra.kernel import open_arrays
 from slidewise.engines.local.keys import Keys
 from slidewise.engines.local.threads import Workers
 from slidewise.windows.bounds import index_dtype
@@ -66,7 +67,7 @@ def _arrange(times: np.ndarray, keys: Keys, workers: Workers) -> Ordered:
     n = len(times)
     codes, count = keys.codes, keys.count
     by_time = None
-    if not ascending(times):
+    if not workers.every(lambda lo, hi: ascending(times, lo, hi), n):
         if codes is not None and ascending_within(codes, times):
             return Ordered(None, times, key_offsets(codes, count), workers)
         by_time = radix_sort(as_unsigned(times), np.arange(n, dtype=index_dtype(n)))
@@ -152,19 +153,33 @@ def radix_sort(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
 # ---- compiled ----------------------------------------------------------------------------------------------------------
 
 
+BLOCK = 4096
+"""Rows looked at before a loop asks whether it can stop: inside a block nothing branches."""
+
+
 @entry
-def ascending(times):
-    for i in range(1, len(times)):
-        if times[i] < times[i - 1]:
+def ascending(times_, lo, hi):
+    """Whether no row of [lo, hi) is older than the one before it."""
+    times = open_arrays((times_,))[0]
+    for block in range(max(lo, 1), hi, BLOCK):
+        back = False
+        for i in range(block, min(block + BLOCK, hi)):
+            back |= times[i] < times[i - 1]
+        if back:
             return False
     return True
 
 
 @entry
-def ascending_within(codes, times):
+def ascending_within(codes_, times_):
     """Whether rows come sorted by (key, time)."""
-    for i in range(1, len(times)):
-        if codes[i] < codes[i - 1] or (codes[i] == codes[i - 1] and times[i] < times[i - 1]):
+    codes, times = open_arrays((codes_, times_))
+    n = len(times_)
+    for block in range(1, n, BLOCK):
+        back = False
+        for i in range(block, min(block + BLOCK, n)):
+            back |= (codes[i] < codes[i - 1]) | ((codes[i] == codes[i - 1]) & (times[i] < times[i - 1]))
+        if back:
             return False
     return True
 
@@ -186,9 +201,10 @@ def tied_groups(times, offsets, groups):
 
 
 @entry
-def key_offsets(codes, count):
+def key_offsets(codes_, count):
+    codes = open_arrays((codes_,))[0]
     offsets = np.zeros(count + 1, np.int64)
-    for i in range(len(codes)):
+    for i in range(len(codes_)):
         offsets[codes[i] + 1] += 1
     for key in range(count):
         offsets[key + 1] += offsets[key]
@@ -196,16 +212,18 @@ def key_offsets(codes, count):
 
 
 @entry
-def places_by_key(codes, free, place):
-    for i in range(len(codes)):
+def places_by_key(codes_, free_, place_):
+    codes, free, place = open_arrays((codes_, free_, place_))
+    for i in range(len(codes_)):
         key = codes[i]
         place[i] = free[key]
         free[key] += 1
 
 
 @entry
-def places_by_key_and_time(codes, rows, free, place):
-    for r in range(len(rows)):
+def places_by_key_and_time(codes_, rows_, free_, place_):
+    codes, rows, free, place = open_arrays((codes_, rows_, free_, place_))
+    for r in range(len(rows_)):
         i = rows[r]
         key = codes[i]
         place[i] = free[key]
@@ -213,27 +231,30 @@ def places_by_key_and_time(codes, rows, free, place):
 
 
 @entry
-def radix_pass(numbers, rows, shift, out):
+def radix_pass(numbers_, rows_, shift, out_):
     """One stable pass over eleven bits."""
+    numbers, rows, out = open_arrays((numbers_, rows_, out_))
     counts = np.zeros(2049, np.int64)
     mask = np.uint64(2047)
-    for i in range(len(numbers)):
+    for i in range(len(numbers_)):
         counts[((numbers[i] >> shift) & mask) + np.uint64(1)] += 1
     for digit in range(2048):
         counts[digit + 1] += counts[digit]
-    for r in range(len(rows)):
+    for r in range(len(rows_)):
         digit = (numbers[rows[r]] >> shift) & mask
         out[counts[digit]] = rows[r]
         counts[digit] += 1
 
 
 @entry
-def to_places(values, place, out, lo, hi):
+def to_places(values_, place_, out_, lo, hi):
+    values, place, out = open_arrays((values_, place_, out_))
     for i in range(lo, hi):
         out[place[i]] = values[i]
 
 
 @entry
-def from_places(values, place, out, lo, hi):
+def from_places(values_, place_, out_, lo, hi):
+    values, place, out = open_arrays((values_, place_, out_))
     for i in range(lo, hi):
         out[i] = values[place[i]]

@@ -12,7 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algorithms import algorithm
-from slidewise.engines.local.columns import Column, fixed_width, object_array, one_array, result_array, truth_bytes
+from slidewise.engines.local.columns import (
+    Column,
+    all_set,
+    fixed_width,
+    object_array,
+    one_array,
+    result_array,
+    truth_bytes,
+)
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
 from slidewise.engines.local.sweeps import Job, Slices, sweep, sweep_around, sweep_ranges, sweep_runs
@@ -118,7 +126,7 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
             found = [over(job, frames[0].starts, frames[0].ends, targets.offsets)]
         for name, frame, (out, ok) in zip(run_over.windows, frames, found):
             if frame.answered is not None:
-                ok = ok & frame.answered
+                ok = frame.answered if ok is None else ok & frame.answered
             for view, array in step_results(step, columns, targets, out, ok, frame.answered):
                 results[view.aggregate, name] = array
 
@@ -126,12 +134,15 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
 def _split(found, windows: int, step: Step) -> list:
     """The results of a pass over several windows, window by window."""
     out, ok = found
-    n = len(ok) // windows
-    parts = [slice(n * q, n * (q + 1)) for q in range(windows)]
-    if not step.typed.compiled:
-        return [(out[part], ok[part]) for part in parts]
-    width = step.typed.result.width or 1
-    return [(tuple(leaf[n * q * width : n * (q + 1) * width] for leaf in out), ok[part]) for q, part in enumerate(parts)]
+
+    def part(values, q):
+        size = len(values) // windows
+        return values[size * q : size * (q + 1)]
+
+    return [
+        (tuple(part(leaf, q) for leaf in out) if step.typed.compiled else part(out, q), None if ok is None else part(ok, q))
+        for q in range(windows)
+    ]
 
 
 class Columns:
@@ -185,21 +196,30 @@ def step_results(step: Step, columns: Columns, targets: Targets, out, ok, answer
         yield from _object_results(step, columns, targets, out, ok)
         return
     if len(step.views) == 1:
-        leaves, ok = tuple(targets.restored(leaf, typed.result.width) for leaf in out), targets.restored(ok)
+        leaves, ok = tuple(targets.restored(leaf, typed.result.width) for leaf in out), _restored_flags(targets, ok)
         like = typed.operator.result_like
         if like is not None:
             yield step.views[0], columns.column(step.inputs[like]).give_back(leaves[0], ok)
         else:
             yield step.views[0], result_array(typed.result, leaves, ok)
         return
-    restored = targets.restored(ok)
+    some = _restored_flags(targets, ok)
     for view in step.views:
         values = targets.restored(out[view.value])
-        good = restored if view.flag is None else restored & targets.restored(out[view.flag])
+        good = some
+        if view.flag is not None:
+            flags = out[view.flag]
+            good = _restored_flags(targets, flags if ok is None else flags & ok)
         if view.bound.operator.empty is not None:  # a count of an empty window is 0, where the window has an answer at all
-            values[restored == 0] = view.bound.operator.empty
+            if some is not None:
+                values[some == 0] = view.bound.operator.empty
             good = None if answered is None else targets.restored(answered)
         yield view, fixed_width(values, good, pa.from_numpy_dtype(values.dtype))
+
+
+def _restored_flags(targets: Targets, ok) -> np.ndarray | None:
+    """A byte for each row of the table; None where all are set."""
+    return None if ok is None or all_set(ok) else targets.restored(ok)
 
 
 def _object_results(step: Step, columns: Columns, targets: Targets, out, ok):

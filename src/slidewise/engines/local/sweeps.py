@@ -10,7 +10,6 @@ Each gives (OUT, OK): results in the layout of the operator's result, and a byte
 Interpreted operators go through the same loops as their interpreted twins.
 """
 
-import sys
 
 import numpy as np
 
@@ -71,17 +70,19 @@ class Job:
         self.workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in zip(cuts, cuts[1:]) if lo < hi])
 
     def done(self, OUT, OK):
-        return OUT, (OK if self.typed.compiled else np.frombuffer(OK, np.uint8))
+        """Results; the second is None where there is one for every frame."""
+        if not self.typed.compiled:
+            return OUT, np.frombuffer(OK, np.uint8)
+        return OUT, None if self.workers.every(lambda lo, hi: loops.all_set(OK, lo, hi), len(OK)) else OK
 
 
 def sweep(job: Job, starts, ends, offsets):
     """The aggregate of the rows that count in each frame [starts[i], ends[i])."""
     OUT, OK = job.results(len(starts))
-    size = int(loops.longest(starts, ends))
     frames = job.indexes(starts, ends)
 
     def part(lo, hi):
-        store = Store(job.alg, job.typed, size, int(starts[lo]))
+        store = Store(job.alg, job.typed, loops.longest(starts[lo:hi], ends[lo:hi]), int(starts[lo]))
         job.workers.pieces(
             lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
         )
@@ -93,12 +94,10 @@ def sweep(job: Job, starts, ends, offsets):
 def sweep_around(job: Job, before, behind, offsets):
     """The aggregate of two frames, one before and one behind a row that is left out."""
     OUT, OK = job.results(len(before[0]))
-    sizes = int(loops.longest(*before)), int(loops.longest(*behind))
     frames = job.indexes(*before, *behind)
 
     def part(lo, hi):
-        a = Store(job.alg, job.typed, sizes[0], int(before[0][lo]))
-        b = Store(job.alg, job.typed, sizes[1], int(behind[0][lo]))
+        a, b = (Store(job.alg, job.typed, loops.longest(one[0][lo:hi], one[1][lo:hi]), int(one[0][lo])) for one in (before, behind))
         job.workers.pieces(
             lambda i, j: job.loops.slide_around(job.alg, job.typed, *a.all, *b.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
         )
@@ -111,7 +110,7 @@ def sweep_ranges(job: Job, starts: list[np.ndarray], ends, offsets):
     """Several windows that end together, in one pass: results of the first window, then of the second ..."""
     n = len(ends)
     OUT, OK = job.results(n * len(starts))
-    size = max(int(loops.longest(one, ends)) for one in starts)
+    size = max(loops.longest(one, ends) for one in starts)
     frames = job.indexes(np.concatenate(starts), ends)
     module = job.alg.module if job.typed.compiled else twin(job.alg.module)
 
@@ -130,7 +129,7 @@ def sweep_runs(job: Job, starts, ends, offsets):
     OUT, OK = job.results(n)
     edges = np.empty(n, starts.dtype)
     edges = edges[: int(loops.run_edges(starts, edges))]
-    size = int(loops.most_runs(starts, ends, edges)) + 1
+    size = loops.most_runs(starts, ends, edges) + 1
     frames = job.indexes(edges, starts, ends)
 
     def part(lo, hi):
@@ -167,7 +166,7 @@ class Slices:
         job = self.job
         OUT, OK = job.results(len(starts))
         first, behind = np.searchsorted(self.edges, starts), np.searchsorted(self.edges, ends)
-        size = int(loops.longest(first, behind))
+        size = loops.longest(first, behind)
         frames = job.indexes(first, behind)
         if len(starts):
             store = Store(job.alg, job.typed, size, int(first[0]))

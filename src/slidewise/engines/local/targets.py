@@ -15,7 +15,7 @@ from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.inputs import is_ticks, plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, moments_of
-from slidewise.windows.bounds import end_rule, frames, frames_as_of
+from slidewise.windows.bounds import end_rule, frames, frames_as_of, without_ties
 from slidewise.windows.clock import Ticks
 
 
@@ -113,10 +113,12 @@ def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, 
 def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | None = None) -> dict[str, Frames]:
     request = plan.request
     found, known = {}, {}
+    distinct = bool(without_ties(ordered.times, ordered.offsets))
     for name, ticks in plan.ticks.items():
         rule = end_rule(ticks, request.ties)
         starts, ends = frames(ticks, ordered.times, ordered.offsets, closed=closed or request.closed, ties=request.ties,
-                              column=window_column(ticks, table, ordered), ends=known.get(rule), run=ordered.workers.spread)
+                              column=window_column(ticks, table, ordered), ends=known.get(rule), distinct=distinct,
+                              run=ordered.workers.spread)
         known[rule] = ends
         found[name] = _without_self(starts, ends) if request.exclude_current else Frames(starts, ends)
     return found

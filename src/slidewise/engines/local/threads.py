@@ -67,6 +67,17 @@ class Workers:
         cuts = [count * k // self.threads for k in range(self.threads + 1)]
         self.each([lambda lo=lo, hi=hi: self.pieces(part, lo, hi) for lo, hi in zip(cuts, cuts[1:])])
 
+    def every(self, test: Callable[[int, int], bool], count: int) -> bool:
+        """Whether test(lo, hi) holds for every part of [0, count)."""
+        failed: list[int] = []
+
+        def part(lo, hi):
+            if not failed and not test(lo, hi):
+                failed.append(lo)
+
+        self.spread(part, count)
+        return not failed
+
     def pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
         """part over [lo, hi), piece by piece: between two pieces Python can stop it."""
         while lo < hi and not self.stopped:

@@ -1,0 +1,292 @@
+"""Spark streams: ours beside plain per-key state, a stateless pass-through and native hopping windows. One run, one session.
+
+10,000 keys, windows of 1 h and 24 h, three aggregates each; 10 % of the events are out of order by up to 10 minutes. A
+micro-batch is a file that spans 30 minutes of event time, so a day's window holds 48 of them. All queries read the same
+files and write Parquet.
+
+    plain      transformWithStateInPandas by key, the events of a key in a list state, windows summed anew
+    ours       sw.rolling(stream, ...)
+    through    mapInArrow that appends as many copied columns: no shuffle, no state; the limit of this road
+    hopping    window(ts, '10 minutes', '1 second') beside sw.time("10m", slide="1s"), closed="left"
+
+Rates are rows by the time from trigger to commit, warm micro-batches only. Latency: events of a rate source, from their own
+time to the commit of the micro-batch that gives their result.
+"""
+
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import slidewise as sw
+from slidewise.bench.suite import Progress, Row, Suite, View
+from slidewise.engines.spark.counts import METRICS, OBSERVED, from_text
+from slidewise.engines.spark.session import local_session
+
+KEYS = 10_000
+SPAN = 1_800 * 1_000_000
+WINDOWS = {"hour": "1h", "day": "24h"}
+AGGS = {"n": sw.count(), "total": sw.sum("amount"), "peak": sw.max("amount")}
+DDL = "id long, card string, ts timestamp, amount double"
+WARM_UP = 3
+"""Micro-batches that are not counted: workers start, code is loaded."""
+
+
+def events(rng: np.random.Generator, rows: int, batch: int) -> pa.Table:
+    """One micro-batch: times within its span, one in ten moved back by up to 10 minutes."""
+    times = 1_600_000_000_000_000 + batch * SPAN + np.sort(rng.integers(0, SPAN, rows))
+    late = rng.random(rows) < 0.1
+    times[late] -= rng.integers(0, 600_000_000, late.sum())
+    cards = np.char.add("card ", rng.integers(0, KEYS, rows).astype(str))
+    return pa.table(
+        {
+            "id": np.arange(batch * rows, (batch + 1) * rows),
+            "card": pa.array(cards),
+            "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
+            "amount": np.round(rng.gamma(2.0, 20.0, rows), 2),
+        }
+    )
+
+
+def files(folder: Path, rows: int, batches: int) -> Path:
+    rng = np.random.default_rng(rows)
+    folder.mkdir(parents=True)
+    for batch in range(batches):
+        path = folder / f"{batch:04}.parquet"
+        # Several row groups: a task for each core may read the file.
+        pq.write_table(events(rng, rows, batch), path, row_group_size=max(1, rows // 2))
+        stamp = 1_700_000_000 + batch
+        import os
+
+        os.utime(path, (stamp, stamp))
+    return folder
+
+
+# ---- the queries ------------------------------------------------------------------------------------------------------------
+
+
+def ours(stream):
+    return sw.rolling(stream, time="ts", by="card", windows=WINDOWS, aggs=AGGS, watermark="15m", id="id", keep="1h")
+
+
+def through(stream):
+    names = [f"{a}_{w}" for w in WINDOWS for a in AGGS]
+    kinds = ["long" if name.startswith("n_") else "double" for name in names]
+    schema = DDL + "".join(f", {name} {kind}" for name, kind in zip(names, kinds, strict=True)) + ", revision long"
+
+    def copy(batches):
+        for batch in batches:
+            copies = [batch["id"] if kind == "long" else batch["amount"] for kind in kinds]
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *copies, batch["id"]], names=[*batch.schema.names, *names, "revision"]
+            )
+
+    return stream.mapInArrow(copy, schema)
+
+
+def plain(stream):
+    """What one writes first: a list of events for each key, and a loop."""
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    class PerKey(StatefulProcessor):
+        def init(self, handle):
+            self.kept = handle.getListState("kept", "ts timestamp, amount double")
+
+        def handleInputRows(self, key, rows, timerValues):
+            old = pd.DataFrame(list(self.kept.get()), columns=["ts", "amount"])
+            new = pd.concat(list(rows))
+            every = pd.concat([old, new[["ts", "amount"]]]).sort_values("ts")
+            self.kept.appendList(list(new[["ts", "amount"]].itertuples(index=False, name=None)))
+            times, amounts = every["ts"].to_numpy(), every["amount"].to_numpy()
+            found = new.copy()
+            for name, hours in (("hour", 1), ("day", 24)):
+                parts = [amounts[(times <= t) & (times > t - np.timedelta64(hours, "h"))] for t in new["ts"].to_numpy()]
+                found[f"n_{name}"] = [len(p) for p in parts]
+                found[f"total_{name}"] = [p.sum() for p in parts]
+                found[f"peak_{name}"] = [p.max() for p in parts]
+            yield found
+
+        def close(self):
+            pass
+
+    schema = DDL + "".join(f", n_{w} long, total_{w} double, peak_{w} double" for w in WINDOWS)
+    return stream.groupBy("card").transformWithStateInPandas(PerKey(), schema, "append", "None")
+
+
+def hopping(stream):
+    from pyspark.sql import functions as F
+
+    cut = stream.withWatermark("ts", "15 minutes")
+    return cut.groupBy(F.window("ts", "10 minutes", "1 second"), "card").agg(F.sum("amount"), F.count("id"))
+
+
+def our_hopping(stream):
+    return sw.rolling(
+        stream, time="ts", by="card", windows={"w": sw.time("10m", slide="1s")}, aggs={"t": sw.sum("amount"), "n": sw.count()},
+        closed="left", emit="slide", results="final", watermark="15m", id="id",
+    )  # fmt: skip
+
+
+# ---- measuring -----------------------------------------------------------------------------------------------------------------
+
+
+def measured(spark, make, source: Path, root: Path, batches: int) -> list[dict]:
+    """The progress of each micro-batch of a query over the first files of `source`."""
+    stream = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(source))
+    query = (
+        make(stream).writeStream.format("parquet").option("path", str(root / "out"))
+        .option("checkpointLocation", str(root / "checkpoint")).trigger(availableNow=True).start()
+    )  # fmt: skip
+    try:
+        while query.isActive:
+            query.awaitTermination(1)
+            last = query.lastProgress
+            if last is not None and last["batchId"] + 1 >= batches:
+                break
+        return [dict(progress) for progress in query.recentProgress if progress["numInputRows"]][:batches]
+    finally:
+        query.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def rate(progress: list[dict], skip: int) -> float:
+    """Rows a second, trigger to commit: the median of the warm micro-batches."""
+    warm = progress[skip:] or progress[-1:]
+    return statistics.median(p["numInputRows"] / (p["durationMs"]["triggerExecution"] / 1000) for p in warm)
+
+
+def written(progress: list[dict]) -> list[int]:
+    """State bytes written in each micro-batch, as the workers count them."""
+    found = []
+    for one in progress:
+        texts = [
+            text for name, row in one["observedMetrics"].items() if name.startswith(OBSERVED) for text in row[METRICS]
+        ]
+        found.append(sum(from_text(text)["bytes_written"] for text in texts))
+    return found
+
+
+def latencies(spark, root: Path, rows_a_second: int, seconds: int) -> tuple[float, float]:
+    """(p50, p99) seconds from an event's own time to the commit of its result."""
+    from pyspark.sql import functions as F
+
+    stream = spark.readStream.format("rate").option("rowsPerSecond", rows_a_second).load()
+    stream = stream.select(
+        F.col("value").alias("id"),
+        F.concat(F.lit("card "), F.pmod(F.xxhash64("value"), F.lit(KEYS)).cast("string")).alias("card"),
+        F.col("timestamp").alias("ts"),
+        F.pmod("value", F.lit(97)).cast("double").alias("amount"),
+    )
+    query = (
+        ours(stream).writeStream.format("parquet").option("path", str(root / "out"))
+        .option("checkpointLocation", str(root / "checkpoint")).start()
+    )  # fmt: skip
+    done: dict[int, float] = {}
+    deadline = time.time() + seconds
+    while time.time() < deadline:
+        time.sleep(0.2)
+    for progress in query.recentProgress:
+        begun = np.datetime64(progress["timestamp"].rstrip("Z"), "us").astype(np.int64)
+        done[progress["batchId"]] = begun / 1e6 + progress["durationMs"]["triggerExecution"] / 1000
+    query.stop()
+    found = spark.read.parquet(str(root / "out")).select("revision", F.unix_micros("ts").alias("ts")).toArrow()
+    shutil.rmtree(root, ignore_errors=True)
+    batch, ts = found["revision"].to_numpy(), found["ts"].to_numpy() / 1e6
+    warm = [number for number in done if number >= 3]
+    waits = np.concatenate([done[number] - ts[batch == number] for number in warm])
+    return float(np.quantile(waits, 0.5)), float(np.quantile(waits, 0.99))
+
+
+def run(quick: bool, progress: Progress) -> list[Row]:
+    spark = local_session("slidewise-bench", cores=2, log=tempfile.mktemp(prefix="slidewise-bench-", suffix=".log"))
+    root = Path(tempfile.mkdtemp(prefix="slidewise-bench-"))
+    rows: list[Row] = []
+
+    def note(what: str, size: int, **values) -> None:
+        blank = dict.fromkeys(("rows_s", "bytes_an_event_early", "bytes_an_event_late", "p50_s", "p99_s"))
+        rows.append({"what": what, "rows_a_batch": size, **blank, **values})
+
+    try:
+        plan = {20_000: (12 if quick else 60), 200_000: (6 if quick else 20)}
+        for size, count in plan.items():
+            source = files(root / f"in-{size}", size, count)
+            for name, make in (("through", through), ("ours", ours)):
+                progress(f"{name}, {size:,} rows a micro-batch")
+                found = measured(spark, make, source, root / name, count)
+                values: dict = {"rows_s": rate(found, WARM_UP)}
+                if name == "ours":
+                    each = [b / size for b in written(found)]
+                    third = max(1, len(each) // 3)
+                    values |= {
+                        "bytes_an_event_early": sum(each[:third]) / third,
+                        "bytes_an_event_late": sum(each[-third:]) / third,
+                    }
+                note(name, size, **values)
+            if size == 20_000:
+                progress("plain per-key state")
+                note("plain", size, rows_s=rate(measured(spark, plain, source, root / "plain", 2 if quick else 3), 1))
+        hops = files(root / "in-hops", 2_000, 4)
+        for name, make in (("hopping", hopping), ("our hopping", our_hopping)):
+            progress(name)
+            note(name, 2_000, rows_s=rate(measured(spark, make, hops, root / name, 4), 1))
+        progress("latency")
+        p50, p99 = latencies(spark, root / "latency", 5_000, 25 if quick else 60)
+        note("latency at 5,000 rows/s", 5_000, p50_s=p50, p99_s=p99)
+    finally:
+        spark.stop()
+        shutil.rmtree(root, ignore_errors=True)
+    return rows
+
+
+def views(rows: list[Row]) -> list[View]:
+    return [
+        View("thousand rows a second, by rows a micro-batch", "what", "rows_a_batch", "rows_s", form=_thousands),
+        View("seconds from event to result, half of the events within", "what", "rows_a_batch", "p50_s", form=_seconds),
+        View("seconds from event to result, 99 % within", "what", "rows_a_batch", "p99_s", form=_seconds),
+    ]
+
+
+def _thousands(value) -> str:
+    return "" if value is None else f"{value / 1000:,.1f}"
+
+
+def _seconds(value) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def verdicts(rows: list[Row]) -> list[str]:
+    by = {(row["what"], row["rows_a_batch"]): row for row in rows}
+    said = []
+    for size in (20_000, 200_000):
+        mine, limit = by["ours", size], by["through", size]
+        said.append(
+            f"{size:,} rows a micro-batch: ours {mine['rows_s']:,.0f} rows/s, {mine['rows_s'] / limit['rows_s']:.0%} of the "
+            f"pass-through's {limit['rows_s']:,.0f}"
+        )
+        said.append(
+            f"{size:,} rows a micro-batch: {mine['bytes_an_event_early']:.0f} bytes of state written an event in the first third, "
+            f"{mine['bytes_an_event_late']:.0f} in the last: in proportion to the events, not to the window"
+        )
+    mine, other = by["ours", 20_000]["rows_s"], by["plain", 20_000]["rows_s"]
+    said.append(f"ours is {mine / other:,.0f} times plain per-key state ({other:,.0f} rows/s)")
+    mine, other = by["our hopping", 2_000]["rows_s"], by["hopping", 2_000]["rows_s"]
+    said.append(f"hopping 10 minutes by 1 second: ours {mine:,.0f} rows/s, Spark's window() {other:,.0f}")
+    wait = by["latency at 5,000 rows/s", 5_000]
+    said.append(f"event to result at 5,000 rows/s: p50 {wait['p50_s']:.2f} s, p99 {wait['p99_s']:.2f} s")
+    return said
+
+
+SUITE = Suite(
+    name="spark-stream",
+    source="Spark Structured Streaming, transformWithStateInPandas, window()",
+    summary="Streams on Spark: rows a second, state written, latency",
+    run=run,
+    views=views,
+    verdicts=verdicts,
+)

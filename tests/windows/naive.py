@@ -30,8 +30,8 @@ def members(window, rows: Rows, i: int, closed="right", ties="peers") -> list[in
         return _last_rows(window, same, same.index(i), closed)
     if window.kind in ("delta", "punctuation"):
         seen = [j for j in same if (j <= i if closed in RIGHT else j < i)]
-    elif ties == "arrival" and not (window.kind == "time" and (window.slide or window.offset)):
-        seen = [j for j in same if (j <= i if closed in RIGHT else j < i)]
+    elif ties == "arrival" and closed in RIGHT and not (window.kind == "time" and (window.slide or window.offset)):
+        seen = [j for j in same if j <= i]
     else:
         seen = _seen(window, rows, same, t, closed)
     return _from_start(window, rows, seen, t, closed)

@@ -115,7 +115,7 @@ def _same_ends(request: Request, ticks: dict[str, Ticks]) -> list[tuple[str, ...
     """The windows by what their ends depend on: those of one group can be answered in one pass."""
     found: dict[tuple, list[str]] = {}
     for name, window in ticks.items():
-        rule = end_rule(window, request.ties)
+        rule = end_rule(window, request.ties, request.closed)
         if request.as_of and rule[0] == "row":
             rule = ("moment", 0, 0, 0)
         found.setdefault(rule, []).append(name)

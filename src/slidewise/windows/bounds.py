@@ -12,8 +12,8 @@ What `closed` and `ties` mean for each kind is drawn in docs/boundaries.md; the 
 
     moment    the point in time a window ends at: the row's (or query's) time; with a slide, the last boundary at or
               before it; an offset moves it back
-    seen      the rows up to the moment: at it too where the right end is closed. ties="arrival" sees rows of the same
-              time only up to the row itself
+    seen      the rows up to the moment: at it too where the right end is closed, and then ties="arrival" sees those of the
+              row's own time only up to the row itself
     start     time: moment - range; tumbling: the last edge (before the moment, or at it where the left end is closed);
               lifetime: the key's first row; session, delta, punctuation: where the run of the last row seen began
 
@@ -48,12 +48,12 @@ def _at_once(part, count: int) -> None:
     part(0, count)
 
 
-def end_rule(window: Ticks, ties: str = "peers") -> tuple:
+def end_rule(window: Ticks, ties: str = "peers", closed: str = "right") -> tuple:
     """What the ends of a window's frames depend on: windows with equal rules have the same ends."""
     if window.kind == "rows":
         return ("rows", window.slide, window.offset)
     moved = window.kind == "time" and (window.slide or window.offset)
-    if window.by_position or (ties == "arrival" and not moved):
+    if window.by_position or (ties == "arrival" and sides(closed)[1] and not moved):
         return ("row",)
     return ("moment", window.slide, window.origin, window.offset) if moved else ("moment", 0, 0, 0)
 
@@ -70,7 +70,7 @@ def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", colum
     if ties not in TIES:
         raise InputError(f"ties must be one of {', '.join(map(repr, TIES))}, not {ties!r}")
     n = len(times)
-    rule = end_rule(window, ties)
+    rule = end_rule(window, ties, closed)
     starts = np.empty(n, index_dtype(n))
     found = ends is not None
     ends = ends if found else np.empty(n, index_dtype(n))

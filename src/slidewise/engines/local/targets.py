@@ -115,7 +115,7 @@ def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | Non
     found, known = {}, {}
     distinct = bool(without_ties(ordered.times, ordered.offsets))
     for name, ticks in plan.ticks.items():
-        rule = end_rule(ticks, request.ties)
+        rule = end_rule(ticks, request.ties, closed or request.closed)
         starts, ends = frames(ticks, ordered.times, ordered.offsets, closed=closed or request.closed, ties=request.ties,
                               column=window_column(ticks, table, ordered), ends=known.get(rule), distinct=distinct,
                               run=ordered.workers.spread)

@@ -43,7 +43,7 @@ class NaiveKeyed:
         request, events = self.spec.request, self.events[key]
         times = [e.row[request.time] for e in events]
         right = request.closed in ("right", "both")
-        if moved is None and request.ties == "arrival":
+        if moved is None and request.ties == "arrival" and right:
             return list(range(i + 1 if right else i))
         moment = times[i] if moved is None else moved
         return [j for j, t in enumerate(times) if t < moment or (right and t == moment)]

@@ -11,16 +11,19 @@ import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
-from slidewise.windows.bounds import _within, boundary, earlier, lower_position, sides
+from slidewise.windows.bounds import _within, boundary, earlier, end_rule, lower_position, sides
 from slidewise.windows.clock import LOWEST, Ticks
 
 RUNS = ("session", "delta", "punctuation")
 
 
-def frames(window: Ticks, name: str, arena: Arena, slots, positions, moments, closed: str, ties: str, known):
+def frames(
+    window: Ticks, name: str, arena: Arena, slots, positions, moments, closed: str, ties: str, known, ends: dict
+):
     """(starts, ends, short) of the queries: rows where `positions` has any, otherwise moments.
 
-    known: the time from which on events are known, or None where everything is."""
+    known: the time from which on events are known, or None where everything is. ends: those of windows with the same rule,
+    to be used again."""
     left, right = sides(closed)
     n = len(slots)
     los, his, short = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.uint8)
@@ -49,11 +52,18 @@ def frames(window: Ticks, name: str, arena: Arena, slots, positions, moments, cl
             _moment_ends(window, arena.keys, times, slots, positions, moments, right, his)
             last_rows(arena.keys, slots, window.range, window.slide, window.offset, all_known, los, his, short)
         return los, his, short
-    at_row = window.kind != "time" or not (window.slide or window.offset)
-    if rows and (window.kind in ("delta", "punctuation") or (ties == "arrival" and at_row)):
+    rule = (
+        end_rule(window, ties, closed)
+        if rows
+        else ("moment", *((window.slide, window.origin, window.offset) if window.kind == "time" else (0, 0, 0)))
+    )
+    if rule in ends:
+        his = ends[rule]
+    elif rule[0] == "row":
         his[:] = positions + (1 if right else 0)
     else:
         _moment_ends(window, arena.keys, times, slots, positions, moments, right, his)
+    ends[rule] = his
     if window.kind in ("time", "tumbling"):
         tumbling = window.kind == "tumbling"
         back = number(0 if tumbling else min(window.range + window.offset, np.iinfo(np.int64).max))

@@ -4,6 +4,7 @@
     typed.py        Operator + input types -> TypedOperator: what algorithms run on
     layout.py       scalar, struct and wide states in arrays of numbers
     kernel.py       the words algorithms are written in (get, put, lift, combine ...), compiled and interpreted
+    casts.py        casts for operators that serve many input types: Python numbers, or 64-bit ones compiled
     cache.py        the disk cache of compiled code
     fingerprint.py  what compiled code is filed under
     laws.py         check_laws

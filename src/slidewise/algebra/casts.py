@@ -8,13 +8,16 @@ NumPy scalars behind in interpreted code, which wrap around instead of growing. 
     real(x)      float     float64
     truth(x)     bool      boolean
     bits(x)      int       the 64 bits of a float64, as int64
+
+and `same_array(a, b)`: whether two arrays begin at the same place.
 """
 
 import struct
 
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 _int64, _uint64, _float64 = types.int64, types.uint64, types.float64
 
@@ -37,6 +40,10 @@ def truth(x):
 
 def bits(x):
     return struct.unpack("<q", struct.pack("<d", x))[0]
+
+
+def same_array(a, b):
+    return a is b
 
 
 @overload(whole)
@@ -62,3 +69,20 @@ def _truth(x):
 @overload(bits)
 def _bits(x):
     return lambda x: np.float64(x).view(np.int64)
+
+
+@intrinsic
+def _same_start(context, a, b):
+    def code(context, builder, signature, arguments):
+        starts = [
+            builder.ptrtoint(cgutils.create_struct_proxy(kind)(context, builder, value).data, cgutils.intp_t)
+            for kind, value in zip(signature.args, arguments)
+        ]
+        return builder.icmp_unsigned("==", *starts)
+
+    return types.boolean(a, b), code
+
+
+@overload(same_array)
+def _same_array(a, b):
+    return lambda a, b: _same_start(a, b)

@@ -14,6 +14,7 @@
     hll.py           approx_distinct                                   HyperLogLog, on the hash of hashing.py
     sketches.py      approx_count bloom                                count-min and Bloom filter, on the same hash
     naive_bayes.py   naive_bayes
+    wide.py          rows of numbers that combine word by word
 
 `OPERATORS` maps each public name to its function; `table()` describes them all.
 """

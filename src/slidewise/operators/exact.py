@@ -26,7 +26,7 @@ from numba.extending import register_jitable
 from slidewise.algebra.casts import bits, real
 from slidewise.algebra.operator import Operator
 from slidewise.errors import AggregateOverflowError
-from slidewise.operators.histogram import add, add_into, subtract, subtract_into
+from slidewise.operators.wide import counters
 
 LIMBS = 66
 FIRST = 4
@@ -146,15 +146,12 @@ def exact_floats(generic: Operator, mean: bool) -> Operator:
     """`sum` or `mean` of floats with a superaccumulator for a state."""
     return generic.with_(
         lift=lift,
-        combine=add,
         lower=_lower_mean if mean else _lower_sum,
         identity=np.zeros(WIDTH, np.int64),
-        inverse=subtract,
         lift_into=lift_into,
-        combine_into=add_into,
-        inverse_into=subtract_into,
         exact=True,
         error="",
         cost="expensive",
         resolve=None,
+        **counters(WIDTH),
     )

@@ -11,6 +11,7 @@ from slidewise.algebra.casts import real
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.operators.making import library, public
+from slidewise.operators.wide import counters
 
 
 @register_jitable
@@ -27,26 +28,6 @@ def _bucket(edges, x):
         else:
             high = middle
     return low
-
-
-def add_into(out, a, b):
-    """`combine_into` of counters."""
-    for k in range(len(out)):
-        out[k] = a[k] + b[k]
-
-
-def subtract_into(out, total, old):
-    """`inverse_into` of counters."""
-    for k in range(len(out)):
-        out[k] = total[k] - old[k]
-
-
-def add(a, b):
-    return a + b
-
-
-def subtract(total, old):
-    return total - old
 
 
 def _copy(s):
@@ -97,14 +78,11 @@ def histogram_(*, edges) -> Operator:
     return library(
         "histogram",
         lift=lift,
-        combine=add,
         lower=_copy,
         identity=np.zeros(width, np.int64),
-        inverse=subtract,
         commutative=True,
         lift_into=lift_into,
-        combine_into=add_into,
-        inverse_into=subtract_into,
         empty=[0] * width,
         params={"edges": found},
+        **counters(width),
     )

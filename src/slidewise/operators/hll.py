@@ -18,6 +18,7 @@ from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.operators.hashing import HASH
 from slidewise.operators.making import flag, kind_of, library, public, whole_number
+from slidewise.operators.wide import greater, word_by_word
 
 _ADDRESS = 2**26 - 1  # the bits of the hash that DataSketches takes the register's address from
 
@@ -74,11 +75,6 @@ def _max(a, b):
     return np.maximum(a, b)
 
 
-def _max_into(out, a, b):
-    for k in range(len(out)):
-        out[k] = max(a[k], b[k])
-
-
 @cache
 def _hll_functions(kind: str, registers: int):
     hashed = HASH[kind]
@@ -126,7 +122,7 @@ def approx_distinct_(*, lg_k: int = 11, sketch: bool = False) -> Operator:
         lower=hll_bytes if as_bytes else _estimate,
         identity=np.zeros(registers, np.uint8),
         commutative=True,
-        combine_into=_max_into,
+        combine_into=word_by_word(greater, registers),
         empty=None if as_bytes else 0,
         object_only=as_bytes,
         error=f"standard error {1.04 / math.sqrt(registers):.1%} of the count",

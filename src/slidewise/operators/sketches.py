@@ -17,8 +17,8 @@ from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError
 from slidewise.operators.hashing import HASH, hash_item
-from slidewise.operators.histogram import add, add_into, subtract, subtract_into
 from slidewise.operators.making import kind_of, library, public, whole_number
+from slidewise.operators.wide import counters, either, word_by_word
 
 
 def _power_of_two(name: str, parameter: str, value, least: int, most: int) -> int:
@@ -90,16 +90,13 @@ def approx_count_(*, item, width: int = 256, depth: int = 4) -> Operator:
     generic = library(
         "approx_count",
         lift=as_object["lift"],
-        combine=add,
         lower=as_object["lower"],
         identity=np.zeros(depth * width, np.int64),
-        inverse=subtract,
         commutative=True,
-        combine_into=add_into,
-        inverse_into=subtract_into,
         empty=0,
         error=f"never too low; too high by over {math.e / width:.1%} of n with probability {math.exp(-depth):.1%}",
         params={"item": item, "width": width, "depth": depth},
+        **counters(depth * width),
         cost="expensive",
         resolve=cache(resolve),
     )
@@ -107,15 +104,6 @@ def approx_count_(*, item, width: int = 256, depth: int = 4) -> Operator:
 
 
 # ---- bloom -----------------------------------------------------------------------------------------------------------
-
-
-def _or(a, b):
-    return a | b
-
-
-def _or_into(out, a, b):
-    for k in range(len(out)):
-        out[k] = a[k] | b[k]
 
 
 @cache
@@ -194,11 +182,11 @@ def bloom_(*, bits: int = 8192, hashes: int = 4, item=None) -> Operator:
     generic = library(
         "bloom",
         lift=as_object["lift"],
-        combine=_or,
+        combine=either,
         lower=as_object["lower"],
         identity=np.zeros(bits >> 6, np.uint64),
         commutative=True,
-        combine_into=_or_into,
+        combine_into=word_by_word(either, bits >> 6),
         empty=0 if item is None else False,
         error="relative standard error of the count about sqrt((e^t - t - 1) / n) / (t / hashes), t = n hashes / bits",
         params={"bits": bits, "hashes": hashes, **({} if item is None else {"item": item})},

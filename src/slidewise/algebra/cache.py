@@ -209,8 +209,8 @@ def entry(function):
 
 
 def kernel(function):
-    """Compile a function that only compiled code calls."""
-    return linked(nogil=True)(function)
+    """Compile a function that only compiled code calls. (Said outright, for Numba hands `forceinline` down to callees.)"""
+    return linked(nogil=True, forceinline=False)(function)
 
 
 def inlined(function):

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.live.spec import Aggregate, StreamSpec
+from slidewise.live.spec import Step, StreamSpec
 from slidewise.planner.inputs import Input, plain
 
 
@@ -57,9 +57,9 @@ def time_ticks(array: pa.Array, spec: StreamSpec) -> tuple[np.ndarray, np.ndarra
     return values, good
 
 
-def input_name(aggregate: Aggregate, found: Input) -> str:
+def input_name(step: Step, found: Input) -> str:
     """The arena column an input is read from."""
-    kind = found.kind if aggregate.typed.compiled or found.kind == "position" else "object"
+    kind = found.kind if step.typed.compiled or found.kind == "position" else "object"
     return "number" if kind == "position" else f"{kind}:{found.column}"
 
 
@@ -80,22 +80,22 @@ def input_values(name: str, found: Input, array: pa.Array) -> np.ndarray:
     return array.to_numpy(zero_copy_only=False).astype(found.dtype, copy=False)
 
 
-def mask_columns(aggregate: Aggregate) -> tuple[str, ...]:
+def mask_columns(step: Step) -> tuple[str, ...]:
     """The columns whose nulls leave a row out. A null that is only carried is a value like others."""
-    op = aggregate.bound.operator
-    carried = op.carried if len(op.carried) < len(aggregate.inputs) else ()
-    return tuple(found.column for place, found in enumerate(aggregate.inputs) if place not in carried)
+    op = step.bound.operator
+    carried = op.carried if len(op.carried) < len(step.inputs) else ()
+    return tuple(found.column for place, found in enumerate(step.inputs) if place not in carried)
 
 
-def mask_of(aggregate: Aggregate, column) -> np.ndarray | None:
+def mask_of(step: Step, column) -> np.ndarray | None:
     """1 for each row that counts; None where all do. column(name) gives an Arrow array."""
     mask = None
-    for name in mask_columns(aggregate):
+    for name in mask_columns(step):
         valid = valid_bytes(column(name))
         if valid is not None:
             mask = valid if mask is None else mask & valid
-    if aggregate.bound.where is not None:
-        chosen = column(aggregate.bound.where)
+    if step.bound.where is not None:
+        chosen = column(step.bound.where)
         yes = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False).view(np.uint8)
         mask = yes if mask is None else mask & yes
     return mask

@@ -16,6 +16,7 @@ from slidewise.live.intake import Intake
 from slidewise.live.outputs import Answers, differ
 from slidewise.live.partials import NO_SKIPS
 from slidewise.live.spec import COMPLETE, LATE_COLUMN, StreamSpec
+from slidewise.planner.request import Output
 from slidewise.windows.bounds import lower_position
 from slidewise.windows.clock import LOWEST
 
@@ -24,15 +25,16 @@ _NO_POSITIONS = np.zeros(0, np.int64)
 
 @dataclass
 class Results:
-    """The results of a number of queries: one `Answers` for each output, whether every window was known whole, and whether
-    any held an event."""
+    """The results of a number of queries, by (aggregate, window); whether every window was known whole, and whether any held
+    an event."""
 
-    answers: list[Answers]
+    answers: dict[tuple[str, str], Answers]
     whole: np.ndarray
     some: np.ndarray
 
-    def pick(self, which: np.ndarray) -> "Results":
-        return Results([a.pick(which) for a in self.answers], self.whole[which], self.some[which])
+    def pick(self, which) -> "Results":
+        answers = {place: found.pick(which) for place, found in self.answers.items()}
+        return Results(answers, self.whole[which], self.some[which])
 
 
 class Emission:
@@ -73,20 +75,29 @@ class Emission:
         known = None if known == LOWEST else known
         whole, some = np.ones(len(slots), bool), np.zeros(len(slots), bool)
         found: dict[tuple[str, str], Answers] = {}
+        ends: dict[tuple, np.ndarray] = {}
         skips = positions if request.exclude_current else NO_SKIPS
         for name, window in (ticks or self.spec.ticks).items():
             los, his, short = frames(
-                window, name, engine.arena, slots, positions, moments, closed or request.closed, request.ties, known
+                window,
+                name,
+                engine.arena,
+                slots,
+                positions,
+                moments,
+                closed or request.closed,
+                request.ties,
+                known,
+                ends,
             )
             asked = None if answered is None else answered[name]
             whole &= (short == 0) if asked is None else (short == 0) | (asked == 0)
             some |= (his > los) if asked is None else (his > los) & (asked == 1)
             for partials in engine.partials:
-                result = partials.answer(slots, los, his, skips, window.kind == "lifetime")
-                if asked is not None:
-                    result.ok &= asked
-                found[partials.aggregate.name, name] = result
-        return Results([found[output.aggregate, output.window] for output in self.spec.outputs], whole, some)
+                lifetime = window.kind == "lifetime"
+                for aggregate, answers in partials.answer(slots, los, his, skips, lifetime, asked).items():
+                    found[aggregate, name] = answers
+        return Results(found, whole, some)
 
     def at_rows(self, slots, positions) -> Results:
         return self.evaluate(slots, positions, self.engine.arena["time"][positions])
@@ -94,8 +105,8 @@ class Emission:
     def changed(self, old: Results, new: Results) -> np.ndarray:
         """Which results differ."""
         found = old.whole != new.whole if self.spec.complete else np.zeros(len(old.whole), bool)
-        for a, b in zip(old.answers, new.answers, strict=True):
-            found |= differ(a, b, self.engine.lookup)
+        for place, answers in old.answers.items():
+            found |= differ(answers, new.answers[place], self.engine.lookup)
         return found
 
     # ---- rows ----------------------------------------------------------------------------------------------------------------
@@ -107,15 +118,24 @@ class Emission:
         for name in self.spec.riding_columns:
             there = riding.schema.get_field_index(name) >= 0
             columns.append(riding.column(name) if there else pa.nulls(n, schema.field(name).type))
-        for k, output in enumerate(self.spec.outputs):
-            kind = schema.field(output.column).type
-            columns.append(pa.nulls(n, kind) if results is None else results.answers[k].arrow(self.engine.lookup))
+        for output in self.spec.outputs:
+            columns.append(
+                pa.nulls(n, schema.field(output.column).type) if results is None else self.column(output, results)
+            )
         columns.append(pa.repeat(pa.scalar(batch, pa.int64()), n))
         if LATE_COLUMN in schema.names[-2:]:
             columns.append(pa.repeat(pa.scalar(late), n))
         if schema.names[-1] == COMPLETE:
             columns.append(pa.nulls(n, pa.bool_()) if results is None else pa.array(results.whole))
         return pa.table(columns, schema=schema)
+
+    def column(self, output: Output, results: Results) -> pa.Array:
+        """One result column; the members of a struct are put together."""
+        members = getattr(self.spec.request.aggs[output.aggregate], "members", None)
+        if members is None:
+            return results.answers[output.aggregate, output.window].arrow(self.engine.lookup)
+        parts = [results.answers[f"{output.aggregate}.{m}", output.window].arrow(self.engine.lookup) for m in members]
+        return pa.StructArray.from_arrays(parts, list(members))
 
     def stored_rows(self, positions: np.ndarray, results: Results, batch: int) -> pa.Table:
         """Output rows of stored events."""
@@ -189,7 +209,7 @@ class EagerEvents(Emission):
         place[intake.rows] = np.arange(len(place))
         out = self.rows(accepted, new.pick(place), batch)
         if len(positions):
-            again = new.pick(len(place) + np.arange(len(positions)))
+            again = new.pick(slice(len(place), None))
             differs = np.flatnonzero(self.changed(old, again))
             counts["touched"] = len(differs)
             if len(differs):

@@ -92,7 +92,7 @@ class Seen:
 
     def add(self, first, second, times, horizon) -> np.ndarray:
         """A byte for each event, in the order given: 1 where it is new. Ids of events older than the horizon are forgotten."""
-        if 2 * (self.count + len(first)) > len(self._rows):
+        if 5 * (self.count + len(first)) > 3 * len(self._rows):
             self._rebuild(len(first), horizon)
         new = np.zeros(len(first), np.uint8)
         self.count += insert_ids(self._rows, first, second, ordered_bits(times), ordered_bits(horizon), new)
@@ -107,7 +107,7 @@ class Seen:
     def _rebuild(self, more: int, horizon) -> None:
         old = self._rows[(self._rows[:, 0] != 0) & (self._rows[:, 2] >= ordered_bits(horizon))]
         size = 1024
-        while size < 4 * (len(old) + more):
+        while 5 * (len(old) + more) > 2 * size:
             size *= 2
         self._rows = np.zeros((size, 3), np.int64)
         columns = np.ascontiguousarray(old.T)

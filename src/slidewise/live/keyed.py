@@ -80,7 +80,8 @@ class Keyed:
                 self.arena.add_column(f"by:{ticks.column}", _window_dtype(spec, ticks))
                 self.arena.add_column(f"valid:{ticks.column}", np.uint8)
         lifetime = any(ticks.kind == "lifetime" for ticks in spec.ticks.values())
-        self.partials = [Partials(aggregate, self.arena, lifetime) for aggregate in spec.aggregates]
+        aggregates = {a.name: a for a in spec.aggregates}
+        self.partials = [Partials(step, aggregates, self.arena, lifetime) for step in spec.steps]
         self.store = RowStore(spec.log_schema)
         self.seen = Seen() if spec.id else None
         self.frontier = Frontier(known_from=spec.known_from)

@@ -169,11 +169,11 @@ class Live:
         A key that is not known has empty windows. Without by=, leave the key out: `live.query()`, `live.query(at=...)`."""
         self._flush()
         if self._engine is None:
-            return {o.column: self._request.aggs[o.aggregate].operator.empty for o in self._request.outputs}
+            return self._empty()
         engine = self._engine
         slot = int(engine.map.find([engine.map.normal(key)])[0])
         if slot < 0 or (engine.arena.keys[slot, LAST] == engine.arena.keys[slot, FIRST] and at is None):
-            return {o.column: a.typed.operator.empty for o, a in self._outputs()}
+            return self._empty()
         slots = np.array([slot], np.int64)
         return {name: column[0].as_py() for name, column in self._answers(slots, at).items()}
 
@@ -204,14 +204,17 @@ class Live:
             found = engine.emission.evaluate(
                 slots, np.zeros(0, np.int64), np.full(len(slots), moment, engine.spec.clock.dtype)
             )
-        return {
-            o.column: answer.arrow(engine.lookup)
-            for o, answer in zip(self._request.outputs, found.answers, strict=True)
-        }
+        return {output.column: engine.emission.column(output, found) for output in self._request.outputs}
 
-    def _outputs(self):
-        aggregates = {a.name: a for a in self._engine.spec.aggregates}
-        return [(o, aggregates[o.aggregate]) for o in self._request.outputs]
+    def _empty(self) -> dict:
+        """The results of windows without events."""
+        found = {}
+        for output in self._request.outputs:
+            bound = self._request.aggs[output.aggregate]
+            members = getattr(bound, "members", None)
+            empty = bound.operator.empty if members is None else {m: part.operator.empty for m, part in members.items()}
+            found[output.column] = empty
+        return found
 
     def _moment(self, at):
         """A time as the user gives it, in ticks."""

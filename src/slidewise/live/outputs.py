@@ -66,28 +66,30 @@ def _sample(kind: pa.DataType):
     return next((value for check, value in checks if check(kind)), "a")
 
 
+def result_arrays(op: TypedOperator, count: int):
+    """(OUT, OK): what kernels write that many results into."""
+    if op.compiled:
+        return op.result.alloc(count), np.zeros(count, np.uint8)
+    return [None] * count, np.zeros(count, np.uint8)
+
+
 class Answers:
-    """Results of one operator for a number of frames, as kernels write them."""
+    """Results of one aggregate for a number of frames: `out` as a kernel wrote them, `ok` which of them are defined."""
 
-    def __init__(self, op: TypedOperator, inputs: tuple[Input, ...], kind: pa.DataType, count: int):
-        self.op, self.inputs, self.kind, self.count = op, inputs, kind, count
-        if op.compiled:
-            self.out, self.ok = op.result.alloc(count), np.zeros(count, np.uint8)
-        else:
-            self.out, self.ok = [None] * count, np.zeros(count, np.uint8)
+    def __init__(self, aggregate, out, ok: np.ndarray):
+        self.aggregate = aggregate
+        self.op, self.inputs, self.kind = aggregate.typed, aggregate.inputs, aggregate.arrow
+        self.out, self.ok, self.count = out, ok, len(ok)
 
-    def pick(self, which: np.ndarray) -> "Answers":
-        """Those at these places."""
-        found = Answers.__new__(Answers)
-        found.op, found.inputs, found.kind, found.count = self.op, self.inputs, self.kind, len(which)
-        found.ok = self.ok[which]
+    def pick(self, which) -> "Answers":
+        """Those at these places (an array or a slice)."""
         if not self.op.compiled:
-            found.out = [self.out[i] for i in which]
+            out = self.out[which] if isinstance(which, slice) else [self.out[i] for i in which]
         elif self.op.result.width is None:
-            found.out = tuple(part[which] for part in self.out)
+            out = tuple(part[which] for part in self.out)
         else:
-            found.out = (self.out[0].reshape(self.count, -1)[which].reshape(-1),)
-        return found
+            out = (self.out[0].reshape(self.count, -1)[which].reshape(-1),)
+        return Answers(self.aggregate, out, self.ok[which])
 
     def arrow(self, lookup) -> pa.Array:
         """The column of results; lookup(column, row numbers) fetches values that were only carried by position."""

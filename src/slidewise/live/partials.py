@@ -1,4 +1,7 @@
-"""One aggregate of the keyed engine: its inputs in the arena, its partials of runs, its answers. Kernels in folds.py."""
+"""One step of the keyed engine: its inputs in the arena, its partials of runs, and answers for every aggregate read from them.
+
+The kernels are in folds.py.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +12,10 @@ from slidewise.errors import StateError
 from slidewise.live import folds
 from slidewise.live.arena import STALE, Arena
 from slidewise.live.columns import input_dtype, input_name, input_values, mask_of
-from slidewise.live.outputs import Answers
-from slidewise.live.spec import Aggregate
+from slidewise.live.outputs import Answers, result_arrays
+from slidewise.live.spec import Aggregate, Step
 from slidewise.live.states import states_as_objects
+from slidewise.planner.sharing import View
 
 _ALL = np.zeros(0, np.uint8)
 _NO_COUNTS = np.zeros(0, np.int32)
@@ -20,16 +24,17 @@ NO_SKIPS = np.zeros(0, np.int64)
 
 
 class Partials:
-    """The partials of one aggregate over all keys of a bucket."""
+    """The partials of one step over all keys of a bucket."""
 
-    def __init__(self, aggregate: Aggregate, arena: Arena, lifetime: bool = False):
-        self.aggregate = aggregate
-        self.op = aggregate.typed
+    def __init__(self, step: Step, aggregates: dict[str, Aggregate], arena: Arena, lifetime: bool = False):
+        self.step = step
+        self.members = [(view, aggregates[view.aggregate]) for view in step.views]
+        self.op = step.typed
         self.arena = arena
-        self.inputs = [input_name(aggregate, found) for found in aggregate.inputs]
-        self.mask = f"counts:{aggregate.name}"
+        self.inputs = [input_name(step, found) for found in step.inputs]
+        self.mask = f"counts:{step.name}"
         self.masked = False
-        for name, found in zip(self.inputs, aggregate.inputs, strict=True):
+        for name, found in zip(self.inputs, step.inputs, strict=True):
             if name != "number" and name not in arena.columns:
                 arena.add_column(name, input_dtype(name, found))
         self.kernels = folds if self.op.compiled else twin(folds)
@@ -45,10 +50,10 @@ class Partials:
 
     def read(self, column, into: dict, rows: np.ndarray) -> None:
         """Put this aggregate's columns of the batch's rows into `into`; column(name) gives an Arrow array."""
-        for name, found in zip(self.inputs, self.aggregate.inputs, strict=True):
+        for name, found in zip(self.inputs, self.step.inputs, strict=True):
             if name not in into:
                 into[name] = input_values(name, found, column(found.column))[rows]
-        mask = mask_of(self.aggregate, column)
+        mask = mask_of(self.step, column)
         if mask is not None and not self.masked:
             self._begin_mask()
         if self.masked:
@@ -84,29 +89,41 @@ class Partials:
         self._fit()
         self.kernels.refresh(self.op, self._columns(), self._mask(), self.V, self.counts, self.arena.keys, touched)
 
-    def answer(self, slots, los, his, skips=NO_SKIPS, lifetime: bool = False) -> Answers:
-        """The results of these frames; lifetime: with what was forgotten in front of them."""
+    def answer(self, slots, los, his, skips=NO_SKIPS, lifetime: bool = False, answered=None) -> dict[str, Answers]:
+        """The results of these frames, by aggregate. lifetime: with what was forgotten in front of them; answered: a byte for
+        each frame that says whether it has an answer at all."""
         if lifetime:
             self._fit_bases()
-        aggregate = self.aggregate
-        found = Answers(self.op, aggregate.inputs, aggregate.arrow, len(slots))
-        self.kernels.answer(
-            self.op,
-            self._columns(),
-            self._mask(),
-            self.V,
-            self.counts,
-            self.bases,
-            self.based if lifetime else _NO_BASES,
-            self.arena.keys,
-            slots,
-            los,
-            his,
-            skips,
-            found.out,
-            found.ok,
-        )
-        return found
+        out, ok = result_arrays(self.op, len(slots))
+        based = self.based if lifetime else _NO_BASES
+        state = (self._columns(), self._mask(), self.V, self.counts, self.bases, based)
+        self.kernels.answer(self.op, *state, self.arena.keys, slots, los, his, skips, out, ok)
+        if answered is not None:
+            ok &= answered
+        if len(self.members) == 1:
+            return {aggregate.name: Answers(aggregate, out, ok) for _, aggregate in self.members}
+        return {aggregate.name: self._view(view, aggregate, out, ok, answered) for view, aggregate in self.members}
+
+    def _view(self, view: View, aggregate: Aggregate, out, ok, answered) -> Answers:
+        """One of several results that were lowered together."""
+        empty = aggregate.typed.operator.empty
+        if not self.op.compiled:
+            good = np.array(
+                [o and (view.flag is None or bool(r[view.flag])) for r, o in zip(out, ok, strict=True)], np.uint8
+            )
+            values = [r[view.value] if g else None for r, g in zip(out, good, strict=True)]
+            if empty is not None:
+                values = [v if o else empty for v, o in zip(values, ok, strict=True)]
+                good = np.ones(len(ok), np.uint8) if answered is None else answered
+            return Answers(aggregate, values, good)
+        values, good = out[view.value], ok
+        if view.flag is not None:
+            good = ok & out[view.flag]
+        if empty is not None:  # a count of an empty window is 0, where there is an answer at all
+            if not ok.all():
+                values = np.where(ok != 0, values, values.dtype.type(empty))
+            good = np.ones(len(ok), np.uint8) if answered is None else answered
+        return Answers(aggregate, (values,), good)
 
     def _columns(self) -> tuple:
         return tuple(self.arena[name] for name in self.inputs)
@@ -160,13 +177,13 @@ class Partials:
                 continue
             value = decode(data)
             if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], int) or value[0] < 1:
-                raise StateError(f"the stored lifetime of {self.aggregate.name!r} is damaged")
+                raise StateError(f"the stored lifetime of {self.step.name!r} is damaged")
             count, state = value
             try:
                 put_state(self.op, self.bases, int(slot), state)
             except (TypeError, ValueError, IndexError) as error:
                 raise StateError(
-                    f"the stored lifetime of {self.aggregate.name!r} does not fit {self.op!r}: {error}"
+                    f"the stored lifetime of {self.step.name!r} does not fit {self.op!r}: {error}"
                 ) from error
             self.based[slot] = count
 

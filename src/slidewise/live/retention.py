@@ -144,7 +144,7 @@ class Retention:
         columns[YOUNGEST_COLUMN] = pa.array(self.youngest[slots])
         if self.lifetime:
             for partials in engine.partials:
-                columns[f"__slidewise_{partials.aggregate.name}"] = partials.stored_bases(slots)
+                columns[f"__slidewise_{partials.step.name}"] = partials.stored_bases(slots)
         sink = io.BytesIO()
         table = pa.table(columns)
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -176,7 +176,7 @@ class Retention:
         self.youngest[slots] = youngest
         if self.lifetime:
             for partials in engine.partials:
-                partials.restore_bases(slots, table.column(f"__slidewise_{partials.aggregate.name}").to_pylist())
+                partials.restore_bases(slots, table.column(f"__slidewise_{partials.step.name}").to_pylist())
 
 
 @entry

@@ -10,11 +10,13 @@ from functools import cached_property
 import pyarrow as pa
 
 from slidewise.algebra.operator import Bound
+from slidewise.algebra.product import BoundStruct
 from slidewise.algebra.typed import TypedOperator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.outputs import result_type
 from slidewise.planner.inputs import Input, input_of, plain
 from slidewise.planner.request import Output, Request
+from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
 from slidewise.windows.clock import Clock, Ticks
 
@@ -46,6 +48,23 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Step:
+    """One state that is kept, and the aggregates read from it: count, sum, mean and std of a column share one."""
+
+    bound: Bound
+    inputs: tuple[Input, ...]
+    views: tuple[View, ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(view.aggregate for view in self.views)
+
+    @cached_property
+    def typed(self) -> TypedOperator:
+        return self.bound.operator.typed(tuple(i.dtype for i in self.inputs))
+
+
+@dataclass(frozen=True)
 class StreamSpec:
     """A stream's windows and rules. Lengths and times are in ticks of `clock`; build it with `stream_spec`."""
 
@@ -54,6 +73,7 @@ class StreamSpec:
     clock: Clock
     ticks: dict[str, Ticks]
     aggregates: tuple[Aggregate, ...]
+    """Every operator with a result of its own; the members of a struct are `name.member`."""
     id: tuple[str, ...]
     results: str
     late: str
@@ -115,8 +135,24 @@ class StreamSpec:
         return (*self.by, self.time)
 
     @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The states that are kept."""
+        by_name = {a.name: a for a in self.aggregates}
+        by_bound = {id(a.bound): a.inputs for a in self.aggregates}
+        groups = grouped(
+            {a.name: a.bound for a in self.aggregates}, lambda bound: tuple(i.dtype for i in by_bound[id(bound)])
+        )
+        return tuple(Step(group.bound, by_name[group.views[0].aggregate].inputs, group.views) for group in groups)
+
+    def __getstate__(self):
+        return {k: v for k, v in self.__dict__.items() if k != "steps"}
+
+    @cached_property
     def output_schema(self) -> pa.Schema:
         types = {a.name: a.arrow for a in self.aggregates}
+        for name, bound in self.request.aggs.items():
+            if isinstance(bound, BoundStruct):
+                types[name] = pa.struct([pa.field(m, types[f"{name}.{m}"]) for m in bound.members])
         fields = [pa.field(name, self.schema.field(name).type) for name in self.riding_columns]
         fields += [pa.field(output.column, types[output.aggregate]) for output in self.outputs]
         fields.append(pa.field(REVISION, pa.int64()))
@@ -199,7 +235,7 @@ def stream_spec(
         schema=schema,
         clock=clock,
         ticks=ticks,
-        aggregates=tuple(_aggregate(name, bound, types, lifetime) for name, bound in request.aggs.items()),
+        aggregates=tuple(_aggregate(name, bound, types, lifetime) for name, bound in request.leaves.items()),
         id=ids,
         results=results,
         late=late,

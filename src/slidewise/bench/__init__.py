@@ -7,6 +7,7 @@
     clock.py      a clock that compiled loops can read
     timing.py     best of several
     fifo.py       in-order algorithms: throughput and latency over window sizes
+    rolling.py    data frames, against pandas, Polars and DuckDB
 
 A new suite is one new file and one line in `SUITES`.
 """
@@ -23,6 +24,7 @@ from slidewise.errors import InputError
 
 SUITES = {
     "fifo": "slidewise.bench.fifo",
+    "rolling": "slidewise.bench.rolling",
 }
 """Name -> module. The module's `SUITE` is loaded when it is asked for: some need packages that others do not."""
 

@@ -31,8 +31,8 @@ of it:
 """
 
 from slidewise.algebra.cache import inlined, kernel
-from slidewise.algebra.kernel import combine, get, put
-from slidewise.algorithms.fiba_aggregates import descend, repair_own, rise
+from slidewise.algebra.kernel import assign, combine, get, put
+from slidewise.algorithms.fiba_aggregates import descend, rise, span
 from slidewise.algorithms.fiba_balance import overflow, shrink, split
 from slidewise.algorithms.fiba_nodes import (
     HEIGHT,
@@ -57,7 +57,7 @@ from slidewise.algorithms.fiba_nodes import (
     lo_of,
     min_arity,
     new_leaf,
-    open_gap,
+    open_gap_here,
     own_slot,
     place,
     row,
@@ -159,9 +159,9 @@ def insert_anywhere(k, op, A, H, N, V, t, s):
     if i < hi_of(N[x]) and N[x + TIMES + i] == t:
         at = slot(k, u) + i
         put(op, V, at, combine(op, get(op, V, at), get(op, V, at), s))
-        rise(k, op, A, N, V, u, 0, 0, 0)
+        rise(k, op, A, H, N, V, u, 0, 0, 0)
         return
-    i = open_gap(k, op, N, V, u, i)
+    i = open_gap_here(k, op, N, V, u, i)
     N[x + TIMES + i] = t
     put(op, V, slot(k, u) + i, s)
     H[SIZE] += 1
@@ -169,7 +169,7 @@ def insert_anywhere(k, op, A, H, N, V, t, s):
     while size_of(N[row(k, u)]) == cap(k):
         u, i, touched = overflow(k, op, A, H, N, V, u, i)
         hit |= touched
-    rise(k, op, A, N, V, u, 0, 1, hit)
+    rise(k, op, A, H, N, V, u, 0, 1, hit)
 
 
 @kernel
@@ -187,7 +187,7 @@ def append_to_full(k, op, A, H, N, V, t, s):
     while size_of(N[row(k, u)]) == cap(k):
         u, i, touched = overflow(k, op, A, H, N, V, u, i)
         hit |= touched
-    descend(k, op, N, V, u, hit)
+    descend(k, op, H, N, V, u, hit)
 
 
 @inlined
@@ -231,7 +231,7 @@ def insert(k, op, A, H, N, V, t, s):
 def evict_last_of_leaf(k, op, A, H, N, V, u):
     u, hit = shrink(k, op, A, H, N, V, u, LEFT)
     if u != 0:
-        descend(k, op, N, V, u, hit)
+        descend(k, op, H, N, V, u, hit)
 
 
 @inlined
@@ -242,10 +242,12 @@ def evict(k, op, A, H, N, V):
         x = row(k, u)
         N[x] += 1
         H[SIZE] -= 1
-        if size_of(N[x]) > 0:
-            repair_own(k, op, N, V, u)
-        else:
+        if size_of(N[x]) == 0:
             evict_last_of_leaf(k, op, A, H, N, V, u)
+        elif H[HEIGHT] == 0:
+            lo, at = lo_of(N[x]), own_slot(k, u)
+            acc = assign(op, get(op, V, at), get(op, V, slot(k, u) + lo))
+            put(op, V, at, span(k, op, V, u, acc, lo, hi_of(N[x]), False))
     else:
         evict_at(k, op, A, H, N, V, oldest(k, H, N))
 
@@ -286,5 +288,5 @@ def evict_at(k, op, A, H, N, V, t):
     hit |= N[row(k, u)] & SPINE
     u, touched = shrink(k, op, A, H, N, V, u, hit)
     if u != 0:
-        rise(k, op, A, N, V, u, level, -1, touched)
+        rise(k, op, A, H, N, V, u, level, -1, touched)
     return True

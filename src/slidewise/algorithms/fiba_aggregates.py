@@ -25,6 +25,7 @@ from slidewise.algorithms.fiba_nodes import (
     RIGHTMOST,
     ROOT,
     SPINE,
+    SUFFIXES,
     TIMES,
     below,
     cap,
@@ -91,68 +92,74 @@ def settle(k, op, N, V, p, i):
     N[row(k, p) + TIMES + cap(k) + i] = u | count << COUNT
 
 
-@kernel
-def repair_own(k, op, N, V, u):
+@inlined
+def repair_suffixes(k, op, H, N, V, u, p, linked):
+    """The first leaf keeps the left aggregate of each of its entries on: to evict the oldest is to look at the next."""
+    head = N[row(k, u)]
+    lo, i = lo_of(head), hi_of(head) - 1
+    v, suffixes = slot(k, u), slot(k, H[SUFFIXES])
+    if linked:
+        acc = combine(op, get(op, V, suffixes + i), get(op, V, v + i), get(op, V, own_slot(k, p)))
+    else:
+        acc = assign(op, get(op, V, suffixes + i), get(op, V, v + i))
+    put(op, V, suffixes + i, acc)
+    for j in range(i - 1, lo - 1, -1):
+        acc = combine(op, get(op, V, suffixes + j), get(op, V, v + j), acc)
+        put(op, V, suffixes + j, acc)
+
+
+@inlined
+def repair_own_here(k, op, H, N, V, u):
     """Own aggregate of the root or of a spine node, from its row and its parent's own aggregate."""
     x = row(k, u)
     head = N[x]
     lo, hi = lo_of(head), hi_of(head)
     inner = level_of(head) > 0
     p = N[x + PARENT]
+    linked = p != 0 and N[row(k, p) + PARENT] != 0
+    if not inner and head & LEFT:
+        repair_suffixes(k, op, H, N, V, u, p, linked)
+        return
     at = own_slot(k, u)
     out = get(op, V, at)
-    if p == 0:
-        if not has_fingers(k):
-            put(op, V, at, all_below(k, op, N, V, u, out))
-        else:
-            acc = assign(op, out, get(op, V, slot(k, u) + lo))
-            put(op, V, at, span(k, op, V, u, acc, lo, hi, inner))
-        return
-    linked = N[row(k, p) + PARENT] != 0
-    if head & LEFT:
-        acc = assign(op, out, get(op, V, slot(k, u) + lo))
-        acc = span(k, op, V, u, acc, lo, hi, inner)
-        if inner:
-            acc = combine(op, acc, acc, get(op, V, child_slot(k, u, hi)))
-        if linked:
-            acc = combine(op, acc, acc, get(op, V, own_slot(k, p)))
-        put(op, V, at, acc)
-        return
-    if linked:
+    first = inner and (head & RIGHT or not has_fingers(k))
+    if linked and head & RIGHT:
         acc = assign(op, out, get(op, V, own_slot(k, p)))
-        if inner:
+        if first:
             acc = combine(op, acc, acc, get(op, V, child_slot(k, u, lo)))
         acc = combine(op, acc, acc, get(op, V, slot(k, u) + lo))
-    elif inner:
+    elif first:
         acc = assign(op, out, get(op, V, child_slot(k, u, lo)))
         acc = combine(op, acc, acc, get(op, V, slot(k, u) + lo))
     else:
         acc = assign(op, out, get(op, V, slot(k, u) + lo))
-    put(op, V, at, span(k, op, V, u, acc, lo, hi, inner))
+    acc = span(k, op, V, u, acc, lo, hi, inner)
+    if inner and (head & LEFT or not has_fingers(k)):
+        acc = combine(op, acc, acc, get(op, V, child_slot(k, u, hi)))
+    if linked and head & LEFT:
+        acc = combine(op, acc, acc, get(op, V, own_slot(k, p)))
+    put(op, V, at, acc)
 
 
 @kernel
-def descend(k, op, N, V, u, hit):
+def descend(k, op, H, N, V, u, hit):
     """Repair u, the root or a spine node, and the spines below it that its change concerns (hit: those touched under the root)."""
-    repair_own(k, op, N, V, u)
-    head = N[row(k, u)]
-    if level_of(head) == 0 or not has_fingers(k):
-        return
-    concerns = head & SPINE if N[row(k, u) + PARENT] != 0 else hit
-    if concerns & LEFT:
-        z = u
-        while level_of(N[row(k, z)]) > 0:
-            z = child(k, N, z, lo_of(N[row(k, z)]))
-            repair_own(k, op, N, V, z)
-    if concerns & RIGHT:
-        z = u
-        while level_of(N[row(k, z)]) > 0:
-            z = child(k, N, z, hi_of(N[row(k, z)]))
-            repair_own(k, op, N, V, z)
+    concerns = N[row(k, u)] & SPINE if N[row(k, u) + PARENT] != 0 else hit
+    z, side = u, concerns & LEFT
+    while True:
+        repair_own_here(k, op, H, N, V, z)
+        head = N[row(k, z)]
+        if level_of(head) == 0 or not concerns:
+            if not (side and concerns & RIGHT and H[HEIGHT] > 0):
+                return
+            side = 0
+            z = u
+            head = N[row(k, u)]
+        z = child(k, N, z, lo_of(head) if side else hi_of(head))
 
 
 @kernel
-def rise(k, op, A, N, V, u, level, delta, hit):
+def rise(k, op, A, H, N, V, u, level, delta, hit):
     """Repair what is above u, which has changed: up to the spine, at least up to `level`, then down to the finger.
 
     delta: how many entries more there are below u; the way down to u is in A.
@@ -172,7 +179,7 @@ def rise(k, op, A, N, V, u, level, delta, hit):
             repair_up(k, op, N, V, u, p, i)
             N[row(k, p) + TIMES + cap(k) + i] += delta << COUNT
         u = p
-    descend(k, op, N, V, u, hit)
+    descend(k, op, H, N, V, u, hit)
 
 
 @inlined
@@ -181,5 +188,6 @@ def total(k, op, H, N, V, out):
     root = get(op, V, own_slot(k, H[ROOT]))
     if H[HEIGHT] == 0 or not has_fingers(k):
         return root
-    both = combine(op, out, get(op, V, own_slot(k, H[LEFTMOST])), root)
+    left = get(op, V, slot(k, H[SUFFIXES]) + lo_of(N[row(k, H[LEFTMOST])]))
+    both = combine(op, out, left, root)
     return combine(op, both, both, get(op, V, own_slot(k, H[RIGHTMOST])))

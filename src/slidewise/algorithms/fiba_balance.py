@@ -23,6 +23,7 @@ from slidewise.algorithms.fiba_nodes import (
     RIGHTMOST,
     ROOT,
     SPINE,
+    SUFFIXES,
     cap,
     child,
     close_gap,
@@ -36,6 +37,7 @@ from slidewise.algorithms.fiba_nodes import (
     lo_of,
     min_arity,
     new_inner,
+    new_leaf,
     new_node,
     open_gap,
     row,
@@ -128,6 +130,8 @@ def grow(k, A, H, N, u):
     H[HEIGHT] = level
     if has_fingers(k):
         N[row(k, u)] |= SPINE
+        if level == 1:
+            H[SUFFIXES] = new_leaf(k, A, N, 0)
     return p
 
 
@@ -246,13 +250,13 @@ def shrink(k, op, A, H, N, V, u, hit):
 def lower_root(k, A, H, N, u):
     """The root has one child left, which becomes the root."""
     c = child(k, N, u, lo_of(N[row(k, u)]))
-    make_root(k, H, N, c)
+    make_root(k, A, H, N, c)
     free_node(k, A, N, u)
     return c
 
 
 @kernel
-def make_root(k, H, N, c):
+def make_root(k, A, H, N, c):
     x = row(k, c)
     N[x + PARENT] = 0
     N[x] &= ~SPINE
@@ -261,3 +265,12 @@ def make_root(k, H, N, c):
     if has_fingers(k) and H[HEIGHT] == 0:
         H[LEFTMOST] = c
         H[RIGHTMOST] = c
+        free_suffixes(k, A, H, N)
+
+
+@kernel
+def free_suffixes(k, A, H, N):
+    """A tree of one leaf has no left side of its own."""
+    if H[SUFFIXES] != 0:
+        free_node(k, A, N, H[SUFFIXES])
+        H[SUFFIXES] = 0

@@ -16,7 +16,7 @@ keeps an entry.
 
 from slidewise.algebra.cache import kernel
 from slidewise.algorithms.fiba_aggregates import descend, settle
-from slidewise.algorithms.fiba_balance import give_left, make_root, pour, shrink
+from slidewise.algorithms.fiba_balance import free_suffixes, give_left, make_root, pour, shrink
 from slidewise.algorithms.fiba_nodes import (
     COMMON,
     DROPPED,
@@ -64,7 +64,7 @@ def bulk_evict(k, op, A, H, N, V, t):
     hit |= mend(k, op, A, N, V, level_of(N[row(k, top)]))
     top, hit = shrink(k, op, A, H, N, V, top, hit)
     new_left_side(k, op, H, N, V, top)
-    descend(k, op, N, V, top, hit)
+    descend(k, op, H, N, V, top, hit)
     return gone
 
 
@@ -79,6 +79,7 @@ def clear(k, A, H, N):
     H[RIGHTMOST] = 0
     H[SIZE] = 0
     H[HEIGHT] = 0
+    free_suffixes(k, A, H, N)
 
 
 @kernel
@@ -94,7 +95,7 @@ def top_of_cut(k, A, H, N, t):
             A[DROPPED] = u
             u = c
             x = row(k, u)
-        make_root(k, H, N, u)
+        make_root(k, A, H, N, u)
         return u, SPINE
     if has_fingers(k) and t < N[x + TIMES + lo_of(N[x])]:
         u = H[LEFTMOST]

@@ -153,11 +153,11 @@ def insert_batch(k, op, A, H, N, V, TS, W, lo, hi, G, batch):
             size = pass_on(k, A, H, N, p, parts, G, there, size)
         here, there = there, here
     if A[HIGH_ROOT] != 0:
-        descend(k, op, N, V, H[ROOT], A[HIT])
+        descend(k, op, H, N, V, H[ROOT], A[HIT])
     if A[HIGH_LEFT] != 0:
-        descend(k, op, N, V, A[HIGH_LEFT], 0)
+        descend(k, op, H, N, V, A[HIGH_LEFT], 0)
     if A[HIGH_RIGHT] != 0:
-        descend(k, op, N, V, A[HIGH_RIGHT], 0)
+        descend(k, op, H, N, V, A[HIGH_RIGHT], 0)
     return True
 
 
@@ -220,7 +220,7 @@ def units_needed(k, A, H, N, lo, hi, G):
                 count += 1
             j += 1
         split += parts_of(k, count) - 1
-    units = split
+    units = split + 1  # one for the suffixes, if it is no longer a single leaf
     level = 1
     while split > 0:
         if level <= H[HEIGHT]:  # a node splits off one for the first entry, and one more for each 2 mu - 1 of them

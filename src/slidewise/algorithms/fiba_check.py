@@ -4,12 +4,13 @@ Plain Python, over words and states that can be indexed. Partials are compared w
 O(n log n). Whatever it lets pass is safe to run compiled code on.
 """
 
+from itertools import pairwise
+
 from slidewise.algebra.kernel import twin
 from slidewise.algorithms import fiba_nodes
 from slidewise.algorithms.checking import alike, fold
 from slidewise.algorithms.fiba_nodes import (
     BUMP,
-    COUNT,
     DROPPED,
     FIRST_UNIT,
     HEIGHT,
@@ -24,6 +25,7 @@ from slidewise.algorithms.fiba_nodes import (
     ROOT,
     SIZE,
     SPINE,
+    SUFFIXES,
     TIMES,
     TREE_WORDS,
     UNITS,
@@ -55,19 +57,20 @@ class _Arena:
         self.spine = {0: [], LEFT: [], RIGHT: []}
         self.root = root
         assert 0 <= H[HEIGHT] < LEVELS, "the height is sane"
-        entries = self.node(root, 0, H[HEIGHT], 0)
+        entries = self.node(root, 0, H[HEIGHT])
         assert len(entries) == H[SIZE], f"{len(entries)} entries, counted as {H[SIZE]}"
         times = [t for t, _ in entries]
-        assert all(a < b for a, b in zip(times, times[1:])), "times are in order, and each is there once"
+        assert all(a < b for a, b in pairwise(times)), "times are in order, and each is there once"
         if self.k.fingers:
             assert self.spine[LEFT] == self.chain(root, nodes.lo_of), "left flags are on the left spine, and only there"
             assert self.spine[RIGHT] == self.chain(root, nodes.hi_of), "right flags are on the right spine, and only there"
             assert H[LEFTMOST] == (self.spine[LEFT] or [root])[-1], "the left finger is on the first leaf"
             assert H[RIGHTMOST] == (self.spine[RIGHT] or [root])[-1], "the right finger is on the last leaf"
-            for u in [root, *self.spine[LEFT], *self.spine[RIGHT]]:
+            for u in [root, *self.spine[LEFT][:-1], *self.spine[RIGHT]]:
                 self.own(u)
+            self.suffixes(H)
         else:
-            assert not self.spine[LEFT] and not self.spine[RIGHT], "no flags without fingers"
+            assert not self.spine[LEFT] + self.spine[RIGHT], "no flags without fingers"
             assert alike(self.op, self.state(nodes.own_slot(self.k, root)), fold(self.op, [v for _, v in entries]))
 
     def head(self, u):
@@ -90,7 +93,7 @@ class _Arena:
             assert unit not in self.owner, f"unit {unit} is part of a {what} and of a {self.owner[unit]}"
             self.owner[unit] = what
 
-    def node(self, u, parent, level, lean) -> list:
+    def node(self, u, parent, level) -> list:
         """Checks u and all below it; returns its entries in order."""
         k, N = self.k, self.N
         self.claim(u, level, "node")
@@ -99,7 +102,8 @@ class _Arena:
         assert nodes.level_of(head) == level, "all leaves are at the same depth"
         assert N[nodes.row(k, u) + PARENT] == parent, "a child knows its parent"
         flags = head & SPINE
-        assert flags in self.spine and (parent or not flags), "at most one spine flag, and none at the root"
+        assert flags in self.spine, "at most one spine flag"
+        assert parent or not flags, "no spine flag at the root"
         if flags:
             self.spine[flags].append(u)
         assert 0 <= lo <= hi <= nodes.cap(k), "entries lie in the row"
@@ -109,7 +113,7 @@ class _Arena:
         for i in range(lo, hi + 1):
             if level:
                 c = nodes.child(k, N, u, i)
-                inside = self.node(c, u, level - 1, 0)
+                inside = self.node(c, u, level - 1)
                 if not self.head(c) & SPINE:
                     count, at = nodes.below(k, N, u, i), nodes.child_slot(k, u, i)
                     assert count == len(inside), f"{len(inside)} entries below a child, counted as {count}"
@@ -118,6 +122,21 @@ class _Arena:
             if i < hi:
                 entries.append((N[nodes.row(k, u) + TIMES + i], self.state(nodes.slot(k, u) + i)))
         return entries
+
+    def suffixes(self, H) -> None:
+        """The first leaf of a tree with a left spine: the left aggregate from each entry on."""
+        assert bool(H[SUFFIXES]) == bool(H[HEIGHT]), "suffixes are kept exactly where there is a left spine"
+        if not H[HEIGHT]:
+            return
+        k, u = self.k, H[LEFTMOST]
+        self.claim(H[SUFFIXES], 0, "unit of suffixes")
+        p = self.N[nodes.row(k, u) + PARENT]
+        above = [] if p == self.root else [self.state(nodes.own_slot(k, p))]
+        lo, hi = nodes.lo_of(self.head(u)), nodes.hi_of(self.head(u))
+        for i in range(lo, hi):
+            values = [self.state(nodes.slot(k, u) + j) for j in range(i, hi)]
+            found = self.state(nodes.slot(k, H[SUFFIXES]) + i)
+            assert alike(self.op, found, fold(self.op, values + above)), "the left aggregate of an entry of the first leaf is stale"
 
     def own(self, u) -> None:
         """The inner, left or right aggregate, from its definition."""
@@ -137,7 +156,8 @@ class _Arena:
             parts = [*parts, above] if head & LEFT else [above, *parts]
         kind = "left" if head & LEFT else "right" if head & RIGHT else "inner"
         found = self.state(nodes.own_slot(k, u))
-        assert alike(self.op, found, fold(self.op, parts)), f"the {kind} aggregate of a node at level {nodes.level_of(head)} is stale"
+        level = nodes.level_of(head)
+        assert alike(self.op, found, fold(self.op, parts)), f"the {kind} aggregate of a node at level {level} is stale"
 
     def free_lists(self) -> None:
         k, N = self.k, self.N

@@ -46,8 +46,9 @@ FIRST_UNIT = 3
 
 # ---- header of a tree ------------------------------------------------------------------------------------------------
 
-ROOT, LEFTMOST, RIGHTMOST, SIZE, HEIGHT = range(5)
-"""The root; the left and right finger; entries; level of the root. All zero: an empty tree."""
+ROOT, LEFTMOST, RIGHTMOST, SIZE, HEIGHT, SUFFIXES = range(6)
+"""The root; the left and right finger; entries; level of the root; a unit whose state slots hold, for each entry of the first leaf,
+the aggregate from it to the end of the root's first child. All zero: an empty tree."""
 TREE_WORDS = 8
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def place_after(k, N, u, t):
 
 @inlined
 def has_room(k, A, H):
-    """Whether one more insert is sure to find its nodes: a leaf, an inner node a level, and a root."""
+    """Whether one more insert is sure to find its nodes: a leaf, an inner node a level, a root, and a unit of suffixes."""
     return A[BUMP] + 2 * H[HEIGHT] + 6 <= A[UNITS]
 
 
@@ -340,8 +341,8 @@ def slide(k, op, N, V, u, by):
     N[x] = head + by * (1 + ONE_MORE)
 
 
-@kernel
-def open_gap(k, op, N, V, u, i):
+@inlined
+def open_gap_here(k, op, N, V, u, i):
     """Make place for an entry before the i-th, and for the child to its right; returns where. The shorter side moves."""
     x = row(k, u)
     head = N[x]
@@ -362,6 +363,11 @@ def open_gap(k, op, N, V, u, i):
             copy_child(k, op, N, V, u, j + 1, u, j)
     N[x] = head - 1
     return i - 1
+
+
+@kernel
+def open_gap(k, op, N, V, u, i):
+    return open_gap_here(k, op, N, V, u, i)
 
 
 @kernel

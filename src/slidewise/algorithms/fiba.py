@@ -31,8 +31,8 @@ of it:
 """
 
 from slidewise.algebra.cache import inlined, kernel
-from slidewise.algebra.kernel import assign, combine, get, put
-from slidewise.algorithms.fiba_aggregates import descend, rise, span
+from slidewise.algebra.kernel import assign, combine, commutes, get, put
+from slidewise.algorithms.fiba_aggregates import descend, rise, rise_with, span
 from slidewise.algorithms.fiba_balance import overflow, shrink, split
 from slidewise.algorithms.fiba_nodes import (
     HEIGHT,
@@ -49,6 +49,7 @@ from slidewise.algorithms.fiba_nodes import (
     TIMES,
     cap,
     child,
+    child_slot,
     close_gap,
     copy_entry,
     has_fingers,
@@ -119,7 +120,7 @@ def youngest(k, H, N):
     return N[x + TIMES + hi_of(N[x]) - 1]
 
 
-@kernel
+@inlined
 def find(k, A, H, N, t):
     """The node that has t, or the leaf where it belongs, and the place in it. The tree is not empty.
 
@@ -154,17 +155,31 @@ def find(k, A, H, N, t):
 
 @kernel
 def insert_anywhere(k, op, A, H, N, V, t, s):
+    """Insert into a tree that is not empty."""
     u, i = find(k, A, H, N, t)
     x = row(k, u)
+    delta = 0
     if i < hi_of(N[x]) and N[x + TIMES + i] == t:
         at = slot(k, u) + i
         put(op, V, at, combine(op, get(op, V, at), get(op, V, at), s))
-        rise(k, op, A, H, N, V, u, 0, 0, 0)
-        return
-    i = open_gap_here(k, op, N, V, u, i)
-    N[x + TIMES + i] = t
-    put(op, V, slot(k, u) + i, s)
-    H[SIZE] += 1
+    else:
+        i = open_gap_here(k, op, N, V, u, i)
+        N[x + TIMES + i] = t
+        put(op, V, slot(k, u) + i, s)
+        H[SIZE] += 1
+        delta = 1
+        if size_of(N[x]) == cap(k):
+            insert_too_many(k, op, A, H, N, V, u, i)
+            return
+    if commutes(op):
+        rise_with(k, op, A, H, N, V, u, delta, s)
+    else:
+        rise(k, op, A, H, N, V, u, 0, delta, 0)
+
+
+@kernel
+def insert_too_many(k, op, A, H, N, V, u, i):
+    """The entry that came to place i of u is one too many."""
     hit = 0
     while size_of(N[row(k, u)]) == cap(k):
         u, i, touched = overflow(k, op, A, H, N, V, u, i)
@@ -176,18 +191,30 @@ def insert_anywhere(k, op, A, H, N, V, t, s):
 def append_to_full(k, op, A, H, N, V, t, s):
     """The right finger is full: its last entry goes up as a separator, and (t, s) starts a leaf of its own."""
     u = H[RIGHTMOST]
-    hi = hi_of(N[row(k, u)])
-    hit = SPINE if N[row(k, u) + PARENT] == 0 else RIGHT
-    u, i = split(k, op, A, H, N, V, u, hi - 1)
+    x = row(k, u)
+    p = N[x + PARENT]
+    hit = SPINE if p == 0 else RIGHT
+    roomy = p != 0 and size_of(N[row(k, p)]) < cap(k) - 1
+    p, i = split(k, op, A, H, N, V, u, hi_of(N[x]) - 1)
     y = H[RIGHTMOST]
     x = row(k, y)
     N[x + TIMES + 1] = t
     N[x] += ONE_MORE
     put(op, V, slot(k, y) + 1, s)
-    while size_of(N[row(k, u)]) == cap(k):
-        u, i, touched = overflow(k, op, A, H, N, V, u, i)
+    if roomy:  # the parent's aggregate goes on where it ended: with the leaf that is now behind it, and the separator
+        at = own_slot(k, p)
+        acc = combine(op, get(op, V, at), get(op, V, at), get(op, V, child_slot(k, p, i)))
+        acc = combine(op, acc, acc, get(op, V, slot(k, p) + i))
+        put(op, V, at, acc)
+        if N[row(k, p) + PARENT] == 0:
+            put(op, V, own_slot(k, y), s)
+        else:
+            put(op, V, own_slot(k, y), combine(op, get(op, V, own_slot(k, y)), get(op, V, at), s))
+        return
+    while size_of(N[row(k, p)]) == cap(k):
+        p, i, touched = overflow(k, op, A, H, N, V, p, i)
         hit |= touched
-    descend(k, op, H, N, V, u, hit)
+    descend(k, op, H, N, V, p, hit)
 
 
 @inlined

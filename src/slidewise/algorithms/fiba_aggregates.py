@@ -183,6 +183,32 @@ def rise(k, op, A, H, N, V, u, level, delta, hit):
 
 
 @inlined
+def rise_with(k, op, A, H, N, V, u, delta, s):
+    """As `rise`, for one state more below u and an operator that commutes: each aggregate concerned takes it in, one combine each."""
+    while True:
+        x = row(k, u)
+        p = N[x + PARENT]
+        if p == 0 or N[x] & SPINE:
+            break
+        i = A[PATH + level_of(N[x]) + 1]
+        at = child_slot(k, p, i)
+        put(op, V, at, combine(op, get(op, V, at), get(op, V, at), s))
+        N[row(k, p) + TIMES + cap(k) + i] += delta << COUNT
+        u = p
+    while True:
+        head = N[row(k, u)]
+        level = level_of(head)
+        if level == 0 and head & LEFT:  # the suffixes of the first leaf: which of them depends on the place
+            descend(k, op, H, N, V, u, 0)
+            return
+        at = own_slot(k, u)
+        put(op, V, at, combine(op, get(op, V, at), get(op, V, at), s))
+        if level == 0 or not head & SPINE:
+            return
+        u = child(k, N, u, lo_of(head) if head & LEFT else hi_of(head))
+
+
+@inlined
 def total(k, op, H, N, V, out):
     """The aggregate of the whole tree, which is not empty: at most two combines."""
     root = get(op, V, own_slot(k, H[ROOT]))

@@ -48,7 +48,6 @@ from slidewise.algorithms.fiba_nodes import (
     hi_of,
     level_of,
     lo_of,
-    min_arity,
     new_node,
     open_gap,
     place,

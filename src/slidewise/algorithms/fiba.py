@@ -32,9 +32,10 @@ of it:
 
 from slidewise.algebra.cache import inlined, kernel
 from slidewise.algebra.kernel import assign, combine, commutes, get, put
-from slidewise.algorithms.fiba_aggregates import descend, rise, rise_with, span
+from slidewise.algorithms.fiba_aggregates import all_below, descend, rise, rise_with, span
 from slidewise.algorithms.fiba_balance import overflow, shrink, split
 from slidewise.algorithms.fiba_nodes import (
+    COUNT,
     HEIGHT,
     LEFT,
     LEFTMOST,
@@ -52,6 +53,7 @@ from slidewise.algorithms.fiba_nodes import (
     child_slot,
     close_gap,
     copy_entry,
+    free_node,
     has_fingers,
     hi_of,
     level_of,
@@ -62,6 +64,7 @@ from slidewise.algorithms.fiba_nodes import (
     own_slot,
     place,
     row,
+    set_child,
     size_of,
     slide,
     slot,
@@ -193,28 +196,46 @@ def append_to_full(k, op, A, H, N, V, t, s):
     u = H[RIGHTMOST]
     x = row(k, u)
     p = N[x + PARENT]
+    if p != 0 and size_of(N[row(k, p)]) < cap(k) - 1 and hi_of(N[row(k, p)]) < cap(k):
+        append_leaf(k, op, A, H, N, V, u, p, t, s)
+        return
     hit = SPINE if p == 0 else RIGHT
-    roomy = p != 0 and size_of(N[row(k, p)]) < cap(k) - 1
     p, i = split(k, op, A, H, N, V, u, hi_of(N[x]) - 1)
     y = H[RIGHTMOST]
     x = row(k, y)
     N[x + TIMES + 1] = t
     N[x] += ONE_MORE
     put(op, V, slot(k, y) + 1, s)
-    if roomy:  # the parent's aggregate goes on where it ended: with the leaf that is now behind it, and the separator
-        at = own_slot(k, p)
-        acc = combine(op, get(op, V, at), get(op, V, at), get(op, V, child_slot(k, p, i)))
-        acc = combine(op, acc, acc, get(op, V, slot(k, p) + i))
-        put(op, V, at, acc)
-        if N[row(k, p) + PARENT] == 0:
-            put(op, V, own_slot(k, y), s)
-        else:
-            put(op, V, own_slot(k, y), combine(op, get(op, V, own_slot(k, y)), get(op, V, at), s))
-        return
     while size_of(N[row(k, p)]) == cap(k):
         p, i, touched = overflow(k, op, A, H, N, V, p, i)
         hit |= touched
     descend(k, op, H, N, V, p, hit)
+
+
+@inlined
+def append_leaf(k, op, A, H, N, V, u, p, t, s):
+    """The same where the parent p of the full leaf u has room: its aggregate goes on where it ended, with the leaf that is now
+    behind it and the separator."""
+    x, z = row(k, u), row(k, p)
+    last, i = hi_of(N[x]) - 1, hi_of(N[z])
+    N[x] = (N[x] & ~RIGHT) - ONE_MORE
+    copy_entry(k, op, N, V, u, last, p, i)
+    at = child_slot(k, p, i)
+    put(op, V, at, all_below(k, op, N, V, u, get(op, V, at)))
+    N[z + TIMES + cap(k) + i] = u | size_of(N[x]) << COUNT
+    N[z] += ONE_MORE
+    y = new_leaf(k, A, N, RIGHT)
+    set_child(k, N, p, i + 1, y)
+    H[RIGHTMOST] = y
+    N[row(k, y)] += ONE_MORE
+    N[row(k, y) + TIMES + 1] = t
+    put(op, V, slot(k, y) + 1, s)
+    own = own_slot(k, p)
+    acc = combine(op, get(op, V, own), get(op, V, own), get(op, V, at))
+    acc = combine(op, acc, acc, get(op, V, slot(k, p) + i))
+    put(op, V, own, acc)
+    at = own_slot(k, y)
+    put(op, V, at, s if N[z + PARENT] == 0 else combine(op, get(op, V, at), acc, s))
 
 
 @inlined
@@ -256,6 +277,21 @@ def insert(k, op, A, H, N, V, t, s):
 
 @kernel
 def evict_last_of_leaf(k, op, A, H, N, V, u):
+    """The left finger has run empty: the separator behind it goes into the next leaf, which is the first one now."""
+    p = N[row(k, u) + PARENT]
+    if p != 0:
+        i = lo_of(N[row(k, p)])
+        b = child(k, N, p, i + 1)
+        head = N[row(k, b)]
+        enough = min_arity(k) if N[row(k, p) + PARENT] != 0 else 2
+        if lo_of(head) > 0 and not head & RIGHT and size_of(head) + 1 < cap(k) and size_of(N[row(k, p)]) >= enough:
+            copy_entry(k, op, N, V, p, i, b, lo_of(head) - 1)
+            N[row(k, b)] = (head - 1) | LEFT
+            N[row(k, p)] += 1
+            H[LEFTMOST] = b
+            free_node(k, A, N, u)
+            descend(k, op, H, N, V, p, LEFT)
+            return
     u, hit = shrink(k, op, A, H, N, V, u, LEFT)
     if u != 0:
         descend(k, op, H, N, V, u, hit)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.cache import entry
-from slidewise.engines.local.columns import alike, fixed_width
+from slidewise.engines.local.columns import alike, fixed_width, raw
 from slidewise.errors import InputError
 from slidewise.planner.request import Output, Request
 
@@ -106,10 +106,11 @@ class PandasFrame:
         return pa.table(arrays)
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
-        out = self.data.copy(deep=not _copies_on_write())
-        for output in outputs:
-            out[output.column] = self._column(output, result, request, data or self)
-        return out
+        import pandas as pd
+
+        found = {output.column: self._column(output, result, request, data or self) for output in outputs}
+        own = self.data if _copies_on_write() else self.data.copy()
+        return pd.concat([own, pd.DataFrame(found, index=own.index, copy=False)], axis=1, copy=False)
 
     def listed(self, outputs, result: pa.Table, request: Request):
         import pandas as pd
@@ -196,9 +197,8 @@ def _writable(array: pa.Array) -> np.ndarray:
     """The numbers as a NumPy array of the caller's own; a float null is NaN."""
     if pa.types.is_boolean(array.type):
         return array.to_numpy(zero_copy_only=False)
-    numbers = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype(), len(array) + array.offset)[array.offset :] if len(
-        array) else np.empty(0, array.type.to_pandas_dtype())
-    if array.null_count or not numbers.flags.writeable:
+    numbers = raw(array, array.type.to_pandas_dtype())  # results are new arrays: nobody else has them
+    if array.null_count:
         numbers = numbers.copy()
     if array.null_count:
         numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan

@@ -296,3 +296,9 @@ def test_bytes_with_a_true_checksum_and_a_false_content_never_crash(name):
         while len(again):
             again.query()
             again.evict()
+
+
+def test_the_list_of_algorithms_can_be_asked_for_at_any_time():
+    import slidewise.algorithms.fiba  # noqa: F401  (makes the room an attribute of the package)
+
+    assert {"recalc", "daba_lite", "fiba"} <= {info.name for info in sw.algorithms()}

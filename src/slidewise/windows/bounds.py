@@ -125,6 +125,13 @@ def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> No
 def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run) -> None:
     kind, number, lowest = window.kind, times.dtype.type, _lowest(times)
     n = len(moments)
+    if window.calendar:
+        from slidewise.windows.calendar import day_bounds
+
+        bounds = day_bounds(window, moments, moment_offsets, left)
+        rule = (lowest, number(0), number(0), number(0), False, not left)
+        run(lambda lo, hi: positions(bounds, moment_offsets, times, offsets, *rule, ends, starts, lo, hi), n)
+        return
     if kind in ("time", "tumbling"):
         back = _reach(window, number) if kind == "time" else number(0)
         rule = (lowest, number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)

@@ -33,6 +33,9 @@ class Ticks:
     origin: float | int = 0
     column: str | None = None
     calendar: bool = False
+    """Whether the range counts local days of `zone` (windows/calendar.py)."""
+    zone: str | None = None
+    tick_ns: int = 1
 
     @property
     def by_position(self) -> bool:
@@ -98,15 +101,20 @@ class Clock:
                 column=window.column,
             )
         slide = window.range if window.kind == "tumbling" else window.slide
-        if window.calendar and self.zone is None and self.kind != "instant":
+        if window.calendar and self.kind != "instant":
             raise InputError(f"{window}: calendar days need a column of timestamps or dates")
+        local = window.calendar and self.zone is not None  # without a zone every day has 24 hours
+        if local and (window.slide is not None or window.origin is not None):
+            raise InputError(f"{window}: local days have no slide and no origin; give the zone's midnight by sw.tumbling(...)")
         return Ticks(
             window.kind,
             self._length(window.range, window),
             0 if slide is None else self._length(slide, window),
             0 if window.offset is None else self._length(window.offset, window),
             0 if window.origin is None else self.moment(window.origin),
-            calendar=window.calendar,
+            calendar=local,
+            zone=self.zone if local else None,
+            tick_ns=self.tick_ns,
         )
 
     def _length(self, length: Length, window: Window):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, one_array, raw, truth_bytes, valid_bytes
 from slidewise.engines.local.order import Ordered
-from slidewise.errors import InputError, InputTypeError
+from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.inputs import is_ticks, plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, moments_of
@@ -71,6 +71,8 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
     """emit="slide": a result for each key and boundary with a window that is not empty."""
     request = plan.request
     first = next(iter(plan.ticks.values()))
+    if any(ticks.calendar for ticks in plan.ticks.values()):
+        raise UnsupportedError('emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"')
     if first.kind in ("time", "tumbling"):
         moments, moment_offsets = moments_of(list(plan.ticks.values()), ordered.times, ordered.offsets, request.closed)
         found = {}

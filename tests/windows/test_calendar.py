@@ -1,0 +1,68 @@
+"""Local days: the spring night has 23 hours, the autumn night 25."""
+
+import datetime
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+
+ZURICH = ZoneInfo("Europe/Zurich")
+
+
+def hours(start, count):
+    """Rows an hour apart in real time."""
+    first = datetime.datetime.fromisoformat(start).replace(tzinfo=ZURICH).astimezone(datetime.UTC)
+    return [first + datetime.timedelta(hours=h) for h in range(count)]
+
+
+def naive(times, kind, left):
+    """How many rows are between the bound, found on the wall clock, and the row itself."""
+    found = []
+    for i, t in enumerate(times):
+        local = t.astimezone(ZURICH).replace(tzinfo=None)
+        if kind == "tumbling":
+            bound = local.replace(hour=0, minute=0)
+            if not left and bound == local:
+                bound -= datetime.timedelta(days=1)
+        else:
+            bound = local - datetime.timedelta(days=1)
+        bound = bound.replace(tzinfo=ZURICH, fold=0).astimezone(datetime.UTC)
+        found.append(sum(bound <= u if left else bound < u for u in times[: i + 1]))
+    return found
+
+
+@pytest.mark.parametrize("start", ["2024-03-29 22:00", "2024-10-25 22:00"])
+@pytest.mark.parametrize("closed", ["right", "both"])
+@pytest.mark.parametrize("kind", ["time", "tumbling"])
+def test_days_of_23_and_25_hours(start, closed, kind):
+    times = hours(start, 80)
+    table = pa.table({"t": pa.array(times, pa.timestamp("us", "Europe/Zurich"))})
+    window = getattr(sw, kind)("1d", calendar=True)
+    ours = sw.rolling(table, time="t", windows={"w": window}, aggs={"n": sw.count()}, closed=closed).column("n_w").to_pylist()
+    expected = naive(times, kind, closed == "both")
+    skipped = {i for i, t in enumerate(times) if _unclear(t.astimezone(ZURICH))}
+    assert [n for i, n in enumerate(ours) if i not in skipped] == [n for i, n in enumerate(expected) if i not in skipped]
+    assert set(ours[30:]) & {23, 25, 26, 24}
+
+
+def _unclear(local):
+    """A row whose bound falls into the hour that is skipped or happens twice, or that lies in one itself."""
+    return local.hour in (1, 2, 3)
+
+
+def test_without_a_zone_a_calendar_day_is_24_hours():
+    frame = pd.DataFrame({"t": pd.date_range("2024-03-29", periods=60, freq="1h")})
+    plain = sw.rolling(frame, time="t", windows={"w": "1d"}, aggs={"n": sw.count()})
+    local = sw.rolling(frame, time="t", windows={"w": sw.time("1d", calendar=True)}, aggs={"n": sw.count()})
+    assert plain.equals(local)
+
+
+def test_what_local_days_do_not_have():
+    table = pa.table({"t": pa.array(hours("2024-03-29 22:00", 3), pa.timestamp("us", "Europe/Zurich"))})
+    with pytest.raises(sw.InputError, match="no slide"):
+        sw.rolling(table, time="t", windows=sw.time("2d", slide="1d", calendar=True), aggs={"n": sw.count()})
+    with pytest.raises(sw.UnsupportedError, match="fixed time apart"):
+        sw.rolling(table, time="t", windows=sw.tumbling("1d", calendar=True), aggs={"n": sw.count()}, emit="slide")

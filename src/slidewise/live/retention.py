@@ -38,6 +38,7 @@ class Retention:
         self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
         self.youngest = np.zeros(0, spec.clock.dtype)
         """The youngest event of each key, as far as a sweep has seen it: a lifetime outlives all its events."""
+        self._lowest = -np.inf if spec.clock.kind == "real" else int(np.iinfo(np.int64).min)
         self._swept_at = None
         self._left = 0
 
@@ -48,19 +49,17 @@ class Retention:
             return None
         if self.spec.results == "final":
             return frontier.given
-        return frontier.watermark - self.spec.keep
+        return max(frontier.watermark - self.spec.keep, self._lowest)
 
     def horizon(self):
         """Events before this time serve no window that ends with time."""
         since = self.corrected()
-        lowest = -np.inf if self.spec.clock.kind == "real" else np.iinfo(np.int64).min
-        return lowest if since is None else max(since - self.spec.reach, lowest)
+        return self._lowest if since is None else max(since - self.spec.reach, self._lowest)
 
     def forgotten(self):
         """Ids of events before this time are known no more."""
         watermark = self.engine.frontier.watermark
-        lowest = -np.inf if self.spec.clock.kind == "real" else np.iinfo(np.int64).min
-        return lowest if watermark is None else max(watermark - self.spec.keep - self.spec.reach, lowest)
+        return self._lowest if watermark is None else max(watermark - self.spec.keep - self.spec.reach, self._lowest)
 
     def maybe(self) -> None:
         """Sweep if enough can have become evictable since the last time."""
@@ -113,7 +112,15 @@ class Retention:
             arena.keys[dropped] = 0  # a key that comes again begins anew
             engine.map.drop(dropped)
             engine.emission.dropped(dropped)
+        if arena.wasteful():
+            self.compact()
         self._swept_at, self._left = since, arena.entries
+
+    def compact(self) -> None:
+        """Give back the room of keys that are gone or have shrunk."""
+        self.engine.arena.compact()
+        for partials in self.engine.partials:
+            partials.begin_anew()
 
     def _idle(self, slots: np.ndarray) -> np.ndarray:
         """Which keys have had no event for longer than the time to live."""
@@ -124,9 +131,10 @@ class Retention:
             self.youngest = grown
         held = slots[arena.keys[slots, LAST] > arena.keys[slots, FIRST]]
         self.youngest[held] = arena["time"][arena.keys[held, LAST] - 1]
-        if ttl is None:
+        watermark = self.engine.frontier.watermark
+        if ttl is None or watermark is None:
             return np.zeros(len(slots), bool)
-        return self.youngest[slots] < self.engine.frontier.watermark - ttl
+        return self.youngest[slots] < watermark - ttl
 
     # ---- what a log entry cannot say by its events alone ---------------------------------------------------------------------
 

@@ -44,6 +44,10 @@ class Model:
         if what == "insert":
             window.insert(a)
             content.append(a)
+        elif what == "fill":
+            for k in range(a % 12 + 1):
+                window.insert(b + k)
+                content.append(b + k)
         elif what == "move":
             window.resize(capacity_for(max(1, len(content))) << (a % 3))
         elif not content:
@@ -70,9 +74,14 @@ class Model:
             assert window.items() == [self.fold([x]) for x in content]
 
 
-OPERATIONS = ["insert", "evict", "query", "insert", "evict", "bulk_evict", "evict_at", "query_range", "query_youngest", "items",
-              "move"]  # fmt: skip
-STEPS = st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 99), st.integers(0, 99)), max_size=60)
+OPERATIONS = [
+    *("fill", "insert", "evict", "evict", "query", "query", "move"),
+    *("bulk_evict", "evict_at", "evict_at", "query_range", "query_youngest", "items"),
+]
+STEPS = st.lists(
+    st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 99), st.integers(0, 99)), min_size=12, max_size=40
+)
+"""Windows of up to some dozens of events, so that rings wrap, trees have several levels and flips find something to do."""
 
 
 @pytest.mark.parametrize("op", INTERPRETED.values(), ids=lambda op: op.name)
@@ -97,7 +106,7 @@ def test_compiled_operations(name):
     assert model.window.op.compiled
     for k in range(400):
         lean = ["insert", "insert", "evict"] if (k // 100) % 2 == 0 else ["insert", "evict", "evict"]
-        what = rng.choice([*lean, *OPERATIONS[5:10]]) if k % 7 else "query"
+        what = rng.choice([*lean, *OPERATIONS[7:]]) if k % 7 else "query"
         model.step(str(what), int(rng.integers(1 << 20)), int(rng.integers(1 << 20)))
         if k % 23 == 0:
             model.window.check()

@@ -116,7 +116,7 @@ def query_youngest(op, W, V, m, st, r, out):
 
 @inlined
 def entry(op, W, V, m, st, j, out):
-    return assign(op, out, get(op, V, slot_of(m, st[0] + j, 0)))
+    return st, assign(op, out, get(op, V, slot_of(m, st[0] + j, 0)))
 
 
 @kernel

@@ -166,7 +166,9 @@ def step_entry(alg, op, H, W, V_, m, scratch, j, OUT, OK):
     """The lowered state of the j-th oldest event."""
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
-    emit(op, OUT, OK, 0, entry_(alg, op, W, V, m, st, j, get(op, V, scratch + 1)))
+    st, state = entry_(alg, op, W, V, m, st, j, get(op, V, scratch + 1))
+    emit(op, OUT, OK, 0, state)
+    save_(alg, op, H, W, V, m, st)
 
 
 @entry

@@ -265,9 +265,11 @@ def query_youngest(op, W, V, m, st, r, out):
 
 @inlined
 def entry(op, W, V, m, st, j, out):
-    if st[2] < st[1] - st[0]:
-        refresh(op, W, V, m, st[3])
-    return assign(op, out, get(op, V, slot_of(m, position_of(W, m, st, j), 0)))
+    F, E, live, noted = st
+    if live < E - F:
+        noted = refresh(op, W, V, m, noted)
+    st = F, E, live, noted
+    return st, assign(op, out, get(op, V, slot_of(m, position_of(W, m, st, j), 0)))
 
 
 @kernel

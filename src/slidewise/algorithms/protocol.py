@@ -22,7 +22,7 @@ and where it can (INFO.offers says so):
 
     bulk_evict(op, W, V, m, st, count) -> st                the `count` oldest at once
     evict_at(op, W, V, m, st, j) -> st                      the j-th oldest, wherever it is
-    entry(op, W, V, m, st, j, out) -> state                 of the j-th oldest event ("items")
+    entry(op, W, V, m, st, j, out) -> st, state             of the j-th oldest event ("items")
     query_range(op, W, V, m, st, i, j, out) -> st, state    of the i-th up to the j-th oldest, both included
     query_youngest(op, W, V, m, st, r, out) -> st, state    of the r youngest
     full(st, m) -> bool                                     no room for one more; unless given: size(st) > m

@@ -78,7 +78,7 @@ def query_range(op, W, V, m, st, i, j, out):
 
 @inlined
 def entry(op, W, V, m, st, j, out):
-    return assign(op, out, get(op, V, (st[0] + j) & m))
+    return st, assign(op, out, get(op, V, (st[0] + j) & m))
 
 
 @kernel

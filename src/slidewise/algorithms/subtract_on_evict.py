@@ -92,7 +92,7 @@ def query(op, W, V, m, st, out):
 
 @inlined
 def entry(op, W, V, m, st, j, out):
-    return assign(op, out, get(op, V, (st[0] + j) & m))
+    return st, assign(op, out, get(op, V, (st[0] + j) & m))
 
 
 @kernel

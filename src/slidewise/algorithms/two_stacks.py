@@ -116,7 +116,7 @@ def query(op, W, V, m, st, out):
 @inlined
 def entry(op, W, V, m, st, j, out):
     f = st[0]
-    return assign(op, out, get(op, V, f - 1 - j if j < f else m - (j - f)))
+    return st, assign(op, out, get(op, V, f - 1 - j if j < f else m - (j - f)))
 
 
 @kernel

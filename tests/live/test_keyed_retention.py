@@ -25,16 +25,20 @@ def event(id, ts, card="p", **more):
     stream=streams(most=40),
     keep=st.integers(0, 40),
     late=st.sampled_from(["correct", "side", "drop"]),
+    compact=st.booleans(),
     windows=st.sampled_from(
         [[w.time(10)], [w.rows(3)], [w.session(5), w.time(4, offset=3)], [w.lifetime(), w.delta("n", 1)]]
     ),
 )
-def test_what_is_forgotten_is_never_missed(stream, keep, late, windows):
+def test_what_is_forgotten_is_never_missed(stream, keep, late, windows, compact):
     """The oracle forgets nothing: a result that needed a forgotten event would differ."""
     pair = Pair(make_spec(windows, keep=keep, late=late))
     for part, watermark in stream:
         pair.push(part, watermark)
         pair.engine.retention.sweep()
+        if compact:
+            pair.engine.retention.compact()
+            pair.engine.check()
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,20 @@ def test_state_does_not_grow(windows, results):
     engine.advance(watermark=10**6)
     engine.retention.sweep()
     assert (engine.entries, engine.keys, engine.store.live) == (0, 0, 0)
+
+
+def test_room_of_keys_that_are_gone_is_given_back():
+    engine = Keyed(make_spec([w.time(10)], {"total": AGGS["total"]}, keep=0))
+    burst = [event(n, 1, card=f"key {n}", x=1.0) for n in range(2000)]
+    burst += [event(2000 + n, n % 9, card="busy", x=1.0) for n in range(3000)]
+    engine.push(table_of(burst))
+    full = engine.arena.top
+    engine.push(table_of([event(9000, 100, card="busy", x=2.0)]), watermark=90)
+    engine.retention.sweep()
+    engine.check()
+    assert engine.keys == 1 and engine.entries == 1 and engine.arena.top < full / 100
+    found = engine.push(table_of([event(9001, 101, card="busy", x=3.0)]), watermark=90).rows.to_pylist()
+    assert [row["total_10"] for row in found] == [5.0]
 
 
 def test_keys_without_end_need_a_time_to_live():

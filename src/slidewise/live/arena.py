@@ -128,6 +128,33 @@ class Arena:
         self.entries -= gone
         return gone
 
+    def wasteful(self) -> bool:
+        """Whether most positions belong to nobody, or to keys that have shrunk."""
+        return self.top > 8 * self.entries + SMALLEST * int((self.keys[:, CAP] > 0).sum()) + 4096
+
+    def compact(self) -> None:
+        """Lay all blocks out anew, none larger than its events ask for. All partials are stale afterwards."""
+        slots = np.flatnonzero(self.keys[:, CAP] > 0)
+        rows = self.keys[slots]
+        counts = rows[:, LAST] - rows[:, FIRST]
+        ranks = rows[:, RANK0] + rows[:, FIRST] - rows[:, START]
+        phases = ranks % ALIGN
+        need = phases + counts
+        sizes = np.maximum(SMALLEST, 1 << np.ceil(np.log2(np.maximum(need + (need >> 2), 1))).astype(np.int64))
+        starts = np.cumsum(sizes) - sizes
+        sources, targets = ranges(rows[:, FIRST], counts), ranges(starts + phases, counts)
+        self.free, self.top = {}, int(sizes.sum())
+        self.size = max(-(-self.top // 64) * 64, 1024)
+        for name, column in self.columns.items():
+            laid = np.zeros(self.size, column.dtype) if column.dtype != object else np.full(self.size, None, object)
+            laid[targets] = column[sources]
+            self.columns[name] = laid
+        rows[:, START], rows[:, CAP], rows[:, RANK0] = starts, sizes, ranks - phases
+        rows[:, FIRST] = starts + phases
+        rows[:, LAST] = rows[:, FIRST] + counts
+        rows[:, STALE] = ranks
+        self.keys[slots] = rows
+
     @property
     def _objects(self) -> list[str]:
         return [name for name, column in self.columns.items() if column.dtype == object]

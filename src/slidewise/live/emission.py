@@ -220,7 +220,7 @@ class EagerEvents(Emission):
 class FinalEvents(Emission):
     """A row for each event, once the watermark has passed it."""
 
-    behind = 0
+    behind: int | float = 0
     """How far the watermark must have passed it."""
 
     def step(self, accepted, times, intake, batch, counts):

@@ -153,10 +153,9 @@ class Live:
             if name not in schema.names:
                 raise InputError(f"no column {name!r} in the events; they have {', '.join(map(repr, schema.names))}")
         kinds = pa.schema([pa.field(name, plain(schema.field(name).type)) for name in self._columns])
-        late = {"late": "correct"}
         if self._options["watermark"] is None and self._options["keep"] is not None:
             raise InputError("keep= says how far behind the watermark= events are taken in; give both")
-        spec = stream_spec(self._request, kinds, **self._options, **late)
+        spec = stream_spec(self._request, kinds, late="correct", **self._options)
         self._engine = Keyed(spec)
         self._engine.emission = Asked(spec, self._engine)
         self._rows = Rows(spec.schema, self._request.time)

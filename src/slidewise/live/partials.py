@@ -84,6 +84,11 @@ class Partials:
                 self.counts = counts
             self.slots = wanted
 
+    def begin_anew(self) -> None:
+        """The arena was laid out anew: nothing that was computed is in its place."""
+        self.V, self.slots = self._blank(folds.SCRATCH), 0
+        self.counts = np.zeros(0, np.int32)
+
     def refresh(self, touched: np.ndarray) -> None:
         """Bring the runs of these keys up to date."""
         self._fit()

@@ -50,7 +50,7 @@ def _check_for(kind: pa.DataType):
     if pa.types.is_integer(kind):
         bits = kind.bit_width
         low, high = (0, 2**bits) if pa.types.is_unsigned_integer(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1))
-        return lambda value: isinstance(value, Integral) and not isinstance(value, bool) and low <= value < high
+        return lambda value: isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < high
     if pa.types.is_floating(kind):
         return lambda value: isinstance(value, Real) and not isinstance(value, bool)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):

@@ -10,6 +10,9 @@ import pyarrow as pa
 JOIN = 8
 """This many neighbours of about the same size become one chunk."""
 
+LARGEST = 2**28
+"""Bytes of a chunk: beyond that nothing is gained, and text columns have offsets of 32 bits."""
+
 
 class RowStore:
     """Rows by number."""
@@ -37,7 +40,7 @@ class RowStore:
     def _join(self) -> None:
         while len(self._tables) >= JOIN:
             sizes = [len(numbers) for numbers in self._numbers[-JOIN:]]
-            if max(sizes) > JOIN * sizes[-1] or sizes[0] > JOIN * sum(sizes[1:]):
+            if max(sizes) > JOIN * sizes[-1] or sum(table.nbytes for table in self._tables[-JOIN:]) > LARGEST:
                 return
             self._tables[-JOIN:] = [pa.concat_tables(self._tables[-JOIN:]).combine_chunks()]
             self._numbers[-JOIN:] = [np.concatenate(self._numbers[-JOIN:])]

@@ -165,7 +165,7 @@ class StreamSpec:
     @cached_property
     def reach(self) -> int | float:
         """How far behind its row a window looks that ends with time: what is older serves no such window."""
-        found = 0
+        found: int | float = 0
         for ticks in self.ticks.values():
             if ticks.kind in ("time", "tumbling", "session"):
                 found = max(found, ticks.range + ticks.offset + ticks.slide)

@@ -23,7 +23,9 @@ def data(n=400, keys=3, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     x[rng.random(n) < 0.1] = np.nan
-    return pa.table({"t": np.sort(rng.integers(0, n, n)), "k": rng.integers(0, keys, n), "x": pa.array(x, mask=rng.random(n) < 0.1)})
+    return pa.table(
+        {"t": np.sort(rng.integers(0, n, n)), "k": rng.integers(0, keys, n), "x": pa.array(x, mask=rng.random(n) < 0.1)}
+    )
 
 
 def planned(table, **arguments):
@@ -45,7 +47,13 @@ class Counter:
             self.combines += 1
             return op.inverse(total, old)
 
-        return op.with_(combine=combine, inverse=None if op.inverse is None else inverse, resolve=None, object_only=True, recipe=None)
+        return op.with_(
+            combine=combine,
+            inverse=None if op.inverse is None else inverse,
+            resolve=None,
+            object_only=True,
+            recipe=None,
+        )
 
     def plan(self, plan):
         steps = []
@@ -104,8 +112,10 @@ def test_rows_that_leave_together_are_one_entry():
     """Coarse-grained sliding: a window that slides in steps, and one that begins anew, cost about one combine to take a row in
     and one to answer; a window whose rows leave one by one costs a third to turn the stack."""
     table = data(1000, keys=1)
-    cost = {name: combines(table, windows={"w": window}, aggs={"s": SUM("x")})[1]
-            for name, window in {"each": sw.time(300), "steps": sw.time(300, slide=100), "anew": sw.tumbling(300)}.items()}
+    cost = {
+        name: combines(table, windows={"w": window}, aggs={"s": SUM("x")})[1]
+        for name, window in {"each": sw.time(300), "steps": sw.time(300, slide=100), "anew": sw.tumbling(300)}.items()
+    }
     assert cost["anew"] <= 1000
     assert cost["steps"] < 2.1 * 1000 < cost["each"]
 
@@ -116,8 +126,13 @@ def test_coarse_sliding_holds_few_entries_with_any_algorithm(algorithm):
     plan = planned(table, windows=sw.time(300, slide=100), aggs={"s": SUM("x")}, algorithm=algorithm)
     assert plan.steps[0].passes[0].entries == "runs"
     coarse = run(plan, table)
-    fine = run(replace(plan, steps=(replace(plan.steps[0], passes=(replace(plan.steps[0].passes[0], entries="rows"),)),)), table)
-    np.testing.assert_allclose(coarse.column("s_300_slide_100"), fine.column("s_300_slide_100"), rtol=1e-12, equal_nan=True)
+    fine = run(
+        replace(plan, steps=(replace(plan.steps[0], passes=(replace(plan.steps[0].passes[0], entries="rows"),)),)),
+        table,
+    )
+    np.testing.assert_allclose(
+        coarse.column("s_300_slide_100"), fine.column("s_300_slide_100"), rtol=1e-12, equal_nan=True
+    )
 
 
 def test_changing_a_rung_changes_what_is_run_and_what_is_said(monkeypatch):
@@ -136,14 +151,17 @@ def test_changing_a_rung_changes_what_is_run_and_what_is_said(monkeypatch):
 F8 = np.dtype("f8")
 
 
-@pytest.mark.parametrize(("op", "prefer", "order", "expected"), [
-    (sw.count("x").operator, "throughput", "in", "subtract_on_evict"),
-    (sw.sum(), "throughput", "in", "two_stacks_lite"),
-    (sw.sum(), "latency", "in", "daba_lite"),
-    (sw.max(), "throughput", "in", "two_stacks_lite"),
-    (sw.max(), "memory", "in", "slick_deque"),
-    (sw.max(), "latency", "in", "daba_lite"),
-])
+@pytest.mark.parametrize(
+    ("op", "prefer", "order", "expected"),
+    [
+        (sw.count("x").operator, "throughput", "in", "subtract_on_evict"),
+        (sw.sum(), "throughput", "in", "two_stacks_lite"),
+        (sw.sum(), "latency", "in", "daba_lite"),
+        (sw.max(), "throughput", "in", "two_stacks_lite"),
+        (sw.max(), "memory", "in", "slick_deque"),
+        (sw.max(), "latency", "in", "daba_lite"),
+    ],
+)
 def test_the_ladder(op, prefer, order, expected):
     assert choose(Task(op.typed((F8,)), 1, prefer, order)).algorithm == expected
 
@@ -156,8 +174,14 @@ def test_integers_are_subtracted_and_floats_never():
 
 def test_an_interpreted_selective_operator_takes_the_deque_in_one_pass_for_all_windows():
     table = data(300)
-    longest = sw.operator(lift=lambda x: str(x), combine=lambda a, b: b if len(b) > len(a) else a, lower=lambda s: s, identity="",
-                          selective=True, name="longest").with_(object_only=True)
+    longest = sw.operator(
+        lift=lambda x: str(x),
+        combine=lambda a, b: b if len(b) > len(a) else a,
+        lower=lambda s: s,
+        identity="",
+        selective=True,
+        name="longest",
+    ).with_(object_only=True)
     plan = planned(table, windows=[20, 50], aggs={"s": longest("x")})
     assert plan.steps[0].algorithm == "slick_deque"
     assert [p.windows for p in plan.steps[0].passes] == [("20", "50")]
@@ -179,16 +203,29 @@ def test_an_algorithm_asked_for_is_taken_or_refused():
 
 def test_explain_says_windows_slices_sharing_cost_and_what_was_passed_over():
     told = str(sw.explain(data(10), time="t", by="k", windows=["20" and 20, sw.rows(30)], aggs=FIVE))
-    for words in ("2 windows x 5 aggregates", "(t - 20, t]", "the last 30 rows", "one state for 4 aggregates", "two_stacks_lite",
-                  "daba-2015", "subtract_on_evict", "combines for each window", "partials of 40 bytes a key"):
+    for words in (
+        "2 windows x 5 aggregates",
+        "(t - 20, t]",
+        "the last 30 rows",
+        "one state for 4 aggregates",
+        "two_stacks_lite",
+        "daba-2015",
+        "subtract_on_evict",
+        "combines for each window",
+        "partials of 40 bytes a key",
+    ):
         assert words in told
-    told = str(sw.explain(data(10), time="t", windows=[sw.time(6, slide=2), sw.time(8, slide=4)], aggs=FIVE, emit="slide"))
+    told = str(
+        sw.explain(data(10), time="t", windows=[sw.time(6, slide=2), sw.time(8, slide=4)], aggs=FIVE, emit="slide")
+    )
     assert "repeats every 4 (the composite slide)" in told
 
 
 def test_explain_of_as_of():
     table = data(10)
-    assert str(sw.explain(table, table, time="t", by="k", windows=[20], aggs={"s": sw.sum("x")})).startswith("as_of: 1 window x 1")
+    assert str(sw.explain(table, table, time="t", by="k", windows=[20], aggs={"s": sw.sum("x")})).startswith(
+        "as_of: 1 window x 1"
+    )
 
 
 def test_a_plan_travels():

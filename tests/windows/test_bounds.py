@@ -1,13 +1,15 @@
 """The boundary rule against every window's definition, and its timelines drawn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.windows.naive import Rows, members, members_at
 
 from slidewise.windows.bounds import CLOSED, frames, frames_as_of
 from slidewise.windows.clock import Ticks
-from tests.windows.naive import Rows, members, members_at
 
 WINDOWS = [
     Ticks("time", 5),
@@ -71,7 +73,9 @@ def test_frames_as_of_follow_the_definition(window, case, closed, data):
     moment_offsets = np.concatenate([[0], np.cumsum([len(m) for m in moments])]).astype(np.int64)
     flat = np.array([m for key in moments for m in key], np.int64)
     plain, column = column_of(window, rows)
-    starts, ends = frames_as_of(window, flat, moment_offsets, np.array(rows.times, np.int64), offsets, closed=closed, column=column)
+    starts, ends = frames_as_of(
+        window, flat, moment_offsets, np.array(rows.times, np.int64), offsets, closed=closed, column=column
+    )
     place = 0
     for key, of_key in enumerate(moments):
         for moment in of_key:
@@ -97,10 +101,16 @@ def test_parts_join_without_a_seam(case, data):
 
     def in_parts(part, n):
         cuts = [0, *sorted(data.draw(st.lists(st.integers(0, n), max_size=3))), n]
-        for lo, hi in zip(cuts, cuts[1:]):
+        for lo, hi in itertools.pairwise(cuts):
             part(lo, hi)
 
-    for window in (Ticks("time", 5), Ticks("time", 4, slide=3, offset=1), Ticks("rows", 3), Ticks("tumbling", 4, slide=4), Ticks("session", 2)):
+    for window in (
+        Ticks("time", 5),
+        Ticks("time", 4, slide=3, offset=1),
+        Ticks("rows", 3),
+        Ticks("tumbling", 4, slide=4),
+        Ticks("session", 2),
+    ):
         whole, cut = frames(window, times, offsets), frames(window, times, offsets, run=in_parts)
         assert [x.tolist() for x in whole] == [x.tolist() for x in cut]
 
@@ -127,7 +137,10 @@ def test_the_timeline_of_the_docs():
     times, offsets = np.array([1, 3, 3, 7, 8]), np.array([0, 5])
     found = {closed: frames(Ticks("time", 4), times, offsets, closed=closed) for closed in CLOSED}
     assert {closed: (int(s[3]), int(e[3])) for closed, (s, e) in found.items()} == {
-        "right": (3, 4), "left": (1, 3), "both": (1, 4), "neither": (3, 3),
+        "right": (3, 4),
+        "left": (1, 3),
+        "both": (1, 4),
+        "neither": (3, 3),
     }
 
 

@@ -41,10 +41,16 @@ def test_days_of_23_and_25_hours(start, closed, kind):
     times = hours(start, 80)
     table = pa.table({"t": pa.array(times, pa.timestamp("us", "Europe/Zurich"))})
     window = getattr(sw, kind)("1d", calendar=True)
-    ours = sw.rolling(table, time="t", windows={"w": window}, aggs={"n": sw.count()}, closed=closed).column("n_w").to_pylist()
+    ours = (
+        sw.rolling(table, time="t", windows={"w": window}, aggs={"n": sw.count()}, closed=closed)
+        .column("n_w")
+        .to_pylist()
+    )
     expected = naive(times, kind, closed == "both")
     skipped = {i for i, t in enumerate(times) if _unclear(t.astimezone(ZURICH))}
-    assert [n for i, n in enumerate(ours) if i not in skipped] == [n for i, n in enumerate(expected) if i not in skipped]
+    assert [n for i, n in enumerate(ours) if i not in skipped] == [
+        n for i, n in enumerate(expected) if i not in skipped
+    ]
     assert set(ours[30:]) & {23, 25, 26, 24}
 
 

@@ -1,7 +1,7 @@
 """`rolling` against pandas, Polars and DuckDB, in one run on the same frames.
 
-    one key       sum, mean, min, max, count, std over windows of 10^3 and 10^5 rows, against pandas `rolling` and Polars `rolling_*_by`
-    many keys     3 windows x 5 aggregates over 1,000 and 100,000 keys, against Polars `rolling_*_by(...).over(key)` and DuckDB RANGE
+    one key       sum, mean, min, max, count, std over windows of 10^3 and 10^5 rows, against pandas and Polars `rolling_*_by`
+    many keys     3 windows x 5 aggregates over 1,000 and 100,000 keys, against Polars `rolling_*_by().over()` and DuckDB RANGE
     own operator  a user's operator against the built-in one, and against pandas `rolling.apply` (its time a row, on fewer rows)
     window size   the same rows, windows of 2^4 .. 2^20 rows: the cost must not grow
     memory        peak memory of a call, in a process of its own, over the bytes of its input and output
@@ -28,7 +28,7 @@ HOURS = (1, 24, 168)
 SECOND = 1_000_000
 
 
-def measured(turns: int, calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+def measured(turns: int, calls: dict[str, Callable[..., object]]) -> dict[str, float]:
     """The least time of each call; they take turns."""
     best = dict.fromkeys(calls, float("inf"))
     for turn in range(turns + 1):  # the first turn compiles and warms up
@@ -40,11 +40,23 @@ def measured(turns: int, calls: dict[str, Callable[[], object]]) -> dict[str, fl
     return best
 
 
-def noted(rows: list[Row], experiment: str, what: str, n: int, window: str, found: dict[str, tuple[float, float]]) -> None:
+def noted(
+    rows: list[Row], experiment: str, what: str, n: int, window: str, found: dict[str, tuple[float, float]]
+) -> None:
     """found: system -> (its time, the time of Slidewise on the same frame)."""
     for system, (theirs, ours) in found.items():
-        rows.append({"experiment": experiment, "what": what, "rows": n, "window": window, "system": system,
-                     "seconds": theirs, "slidewise_seconds": ours, "times_slidewise": theirs / ours})
+        rows.append(
+            {
+                "experiment": experiment,
+                "what": what,
+                "rows": n,
+                "window": window,
+                "system": system,
+                "seconds": theirs,
+                "slidewise_seconds": ours,
+                "times_slidewise": theirs / ours,
+            }
+        )
 
 
 def one_key(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
@@ -62,7 +74,7 @@ def one_key(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
             for name in AGGREGATES:
                 progress(f"one key, {n:,} rows, {name} over {window:,} rows")
                 arguments = dict(time="t", windows=f"{window}s", aggs={"a": getattr(sw, name)("x")})
-                calls = {
+                calls: dict[str, Callable[..., object]] = {
                     "pandas": lambda name=name, window=window: getattr(series.rolling(f"{window}s"), name)(),
                     "here/pandas": lambda arguments=arguments: sw.rolling(pandas_frame, **arguments),
                     "here/polars": lambda arguments=arguments: sw.rolling(polars_frame, **arguments),
@@ -72,8 +84,14 @@ def one_key(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
                 expression = getattr(column, word)("t", window_size=f"{window}s")
                 calls["polars"] = lambda expression=expression: polars_frame.with_columns(expression.alias("a"))
                 best = measured(turns, calls)
-                noted(rows, "one key", name, n, str(window), {"pandas": (best["pandas"], best["here/pandas"]),
-                                                              "polars": (best["polars"], best["here/polars"])})
+                noted(
+                    rows,
+                    "one key",
+                    name,
+                    n,
+                    str(window),
+                    {"pandas": (best["pandas"], best["here/pandas"]), "polars": (best["polars"], best["here/polars"])},
+                )
 
 
 def many_keys(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
@@ -84,37 +102,59 @@ def many_keys(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
         progress(f"{keys:,} keys, {n:,} rows, 3 windows x 5 aggregates")
         rng = np.random.default_rng(2)
         times = np.sort(rng.integers(0, 30 * 86_400, n)) * SECOND
-        table = pa.table({"t": pa.array(times, pa.timestamp("us")), "k": rng.integers(0, keys, n), "x": rng.normal(size=n)})
+        table = pa.table(
+            {"t": pa.array(times, pa.timestamp("us")), "k": rng.integers(0, keys, n), "x": rng.normal(size=n)}
+        )
         frame = pl.from_arrow(table)
-        arguments = dict(time="t", by="k", windows=[f"{h}h" for h in HOURS], aggs={name: getattr(sw, name)("x") for name in FIVE})
+        arguments = dict(
+            time="t", by="k", windows=[f"{h}h" for h in HOURS], aggs={name: getattr(sw, name)("x") for name in FIVE}
+        )
         expressions = [
             getattr(pl.col("x"), f"rolling_{name}_by")("t", window_size=f"{h}h").over("k").alias(f"{name}_{h}h")
-            for h in HOURS for name in FIVE
+            for h in HOURS
+            for name in FIVE
         ]
         words = {"sum": "sum", "mean": "avg", "min": "min", "max": "max", "std": "stddev_samp"}
         chosen = ", ".join(f"{function}(x) over w{h} as {name}_{h}h" for h in HOURS for name, function in words.items())
-        over = ", ".join(f"w{h} as (partition by k order by t range between interval {h} hour preceding and current row)" for h in HOURS)
+        over = ", ".join(
+            f"w{h} as (partition by k order by t range between interval {h} hour preceding and current row)"
+            for h in HOURS
+        )
         connection = duckdb.connect()
         connection.register("d", table)
-        best = measured(turns, {
-            "polars": lambda frame=frame, expressions=expressions: frame.with_columns(expressions),
-            "here/polars": lambda frame=frame, arguments=arguments: sw.rolling(frame, **arguments),
-            "duckdb": lambda c=connection, q=f"select *, {chosen} from d window {over}": c.sql(q).to_arrow_table(),
-            "here/arrow": lambda table=table, arguments=arguments: sw.rolling(table, **arguments),
-        })
-        noted(rows, "many keys", f"{keys} keys", n, "3 windows", {"polars": (best["polars"], best["here/polars"]),
-                                                                  "duckdb": (best["duckdb"], best["here/arrow"])})
+        best = measured(
+            turns,
+            {
+                "polars": lambda frame=frame, expressions=expressions: frame.with_columns(expressions),
+                "here/polars": lambda frame=frame, arguments=arguments: sw.rolling(frame, **arguments),
+                "duckdb": lambda c=connection, q=f"select *, {chosen} from d window {over}": c.sql(q).to_arrow_table(),
+                "here/arrow": lambda table=table, arguments=arguments: sw.rolling(table, **arguments),
+            },
+        )
+        noted(
+            rows,
+            "many keys",
+            f"{keys} keys",
+            n,
+            "3 windows",
+            {"polars": (best["polars"], best["here/polars"]), "duckdb": (best["duckdb"], best["here/arrow"])},
+        )
 
 
 def own_operator(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
     progress(f"a user's own operator, {n:,} rows")
     mine = sw.operator(lift=lambda x: x, combine=lambda a, b: a + b, lower=lambda s: s, identity=0.0, name="my_sum")
-    table = pa.table({"t": pa.array(np.arange(n) * SECOND, pa.timestamp("us")), "x": np.random.default_rng(3).normal(size=n)})
-    best = measured(turns, {
-        "user's own": lambda: sw.rolling(table, time="t", windows="1000s", aggs={"a": mine("x")}),
-        "built in": lambda: sw.rolling(table, time="t", windows="1000s", aggs={"a": sw.sum("x")}),
-        "wide": lambda: sw.rolling(table, time="t", windows="20000s", aggs={"a": mine("x")}),
-    })
+    table = pa.table(
+        {"t": pa.array(np.arange(n) * SECOND, pa.timestamp("us")), "x": np.random.default_rng(3).normal(size=n)}
+    )
+    best = measured(
+        turns,
+        {
+            "user's own": lambda: sw.rolling(table, time="t", windows="1000s", aggs={"a": mine("x")}),
+            "built in": lambda: sw.rolling(table, time="t", windows="1000s", aggs={"a": sw.sum("x")}),
+            "wide": lambda: sw.rolling(table, time="t", windows="20000s", aggs={"a": mine("x")}),
+        },
+    )
     noted(rows, "own operator", "sum", n, "1000", {"user's own": (best["user's own"], best["built in"])})
     few = 40_000
     series = table.slice(0, few).to_pandas().set_index("t")["x"]
@@ -123,10 +163,14 @@ def own_operator(n: int, turns: int, rows: list[Row], progress: Progress) -> Non
 
 
 def window_sizes(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
-    table = pa.table({"t": pa.array(np.arange(n) * SECOND, pa.timestamp("us")), "x": np.random.default_rng(4).normal(size=n)})
-    calls = {}
+    table = pa.table(
+        {"t": pa.array(np.arange(n) * SECOND, pa.timestamp("us")), "x": np.random.default_rng(4).normal(size=n)}
+    )
+    calls: dict[str, Callable[..., object]] = {}
     for power in range(4, 21, 4):
-        calls[str(2**power)] = lambda power=power: sw.rolling(table, time="t", windows=f"{2**power}s", aggs={"a": sw.sum("x")})
+        calls[str(2**power)] = lambda power=power: sw.rolling(
+            table, time="t", windows=f"{2**power}s", aggs={"a": sw.sum("x")}
+        )
     progress(f"window sizes, {n:,} rows")
     best = measured(turns, calls)
     for window, spent in best.items():
@@ -159,8 +203,18 @@ def memory(n: int, rows: list[Row], progress: Progress) -> None:
     if not os.path.exists("/proc/self/clear_refs"):
         return
     told = subprocess.run([sys.executable, "-c", CHILD, str(n)], capture_output=True, text=True, check=True).stdout
-    rows.append({"experiment": "memory", "what": "peak over input and output", "rows": n, "window": "3 windows", "system": "slidewise",
-                 "seconds": None, "slidewise_seconds": None, "times_slidewise": float(told)})
+    rows.append(
+        {
+            "experiment": "memory",
+            "what": "peak over input and output",
+            "rows": n,
+            "window": "3 windows",
+            "system": "slidewise",
+            "seconds": None,
+            "slidewise_seconds": None,
+            "times_slidewise": float(told),
+        }
+    )
 
 
 def run(quick: bool, progress: Progress) -> list[Row]:
@@ -177,21 +231,71 @@ def run(quick: bool, progress: Progress) -> list[Row]:
 def views(rows: list[Row]) -> list[View]:
     form = "{:.2f}".format
     found = []
+    only: tuple
     for n in dict.fromkeys(r["rows"] for r in rows if r["experiment"] == "one key"):
         for window in dict.fromkeys(r["window"] for r in rows if r["experiment"] == "one key" and r["rows"] == n):
             only = (("experiment", "one key"), ("rows", n), ("window", window))
-            found.append(View(f"one key, {n:,} rows, windows of {window}: their time over ours", "what", "system", "times_slidewise", only, form=form))
+            found.append(
+                View(
+                    f"one key, {n:,} rows, windows of {window}: their time over ours",
+                    "what",
+                    "system",
+                    "times_slidewise",
+                    only,
+                    form=form,
+                )
+            )
         only = (("experiment", "many keys"), ("rows", n))
-        found.append(View(f"3 windows x 5 aggregates, {n:,} rows: their time over ours", "what", "system", "times_slidewise", only, form=form))
-    found.append(View("a user's own operator: time over the built-in; pandas apply over ours", "what", "system", "times_slidewise",
-                      (("experiment", "own operator"),), form=form))
-    found.append(View("time over that of windows of 16 rows", "window", "system", "times_slidewise", (("experiment", "window size"),), form=form))
-    found.append(View("peak memory over input and output", "rows", "system", "times_slidewise", (("experiment", "memory"),), form=form))
+        found.append(
+            View(
+                f"3 windows x 5 aggregates, {n:,} rows: their time over ours",
+                "what",
+                "system",
+                "times_slidewise",
+                only,
+                form=form,
+            )
+        )
+    found.append(
+        View(
+            "a user's own operator: time over the built-in; pandas apply over ours",
+            "what",
+            "system",
+            "times_slidewise",
+            (("experiment", "own operator"),),
+            form=form,
+        )
+    )
+    found.append(
+        View(
+            "time over that of windows of 16 rows",
+            "window",
+            "system",
+            "times_slidewise",
+            (("experiment", "window size"),),
+            form=form,
+        )
+    )
+    found.append(
+        View(
+            "peak memory over input and output",
+            "rows",
+            "system",
+            "times_slidewise",
+            (("experiment", "memory"),),
+            form=form,
+        )
+    )
     return found
 
 
-LEAST = {("one key", "pandas"): 2.0, ("one key", "polars"): 2.0, ("many keys", "polars"): 3.0, ("many keys", "duckdb"): 8.0,
-         ("own operator", "pandas apply"): 50.0}
+LEAST = {
+    ("one key", "pandas"): 2.0,
+    ("one key", "polars"): 2.0,
+    ("many keys", "polars"): 3.0,
+    ("many keys", "duckdb"): 8.0,
+    ("own operator", "pandas apply"): 50.0,
+}
 MOST = {("own operator", "user's own"): 2.0, ("memory", "slidewise"): 2.5, ("window size", "slidewise"): 1.5}
 
 
@@ -201,13 +305,19 @@ def verdicts(rows: list[Row]) -> list[str]:
     for wanted, pick, word in ((LEAST, min, "at least"), (MOST, max, "at most")):
         for (experiment, system), bound in wanted.items():
             for n in dict.fromkeys(r["rows"] for r in rows if r["experiment"] == experiment):
-                values = [r["times_slidewise"] / (0.5 if r["what"] == "std" and bound == 2.0 and experiment == "one key" else 1)
-                          for r in rows if (r["experiment"], r["system"], r["rows"]) == (experiment, system, n)]
+                values = [
+                    r["times_slidewise"]
+                    / (0.5 if r["what"] == "std" and bound == 2.0 and experiment == "one key" else 1)
+                    for r in rows
+                    if (r["experiment"], r["system"], r["rows"]) == (experiment, system, n)
+                ]
                 if values:
                     worst = pick(values)
                     held = worst >= bound if pick is min else worst <= bound
-                    found.append(f"{experiment}, {system}, {n:,} rows: {word} {bound:g} wanted, {worst:.2f} found"
-                                 f"{'' if held else ' (missed)'}")
+                    found.append(
+                        f"{experiment}, {system}, {n:,} rows: {word} {bound:g} wanted, {worst:.2f} found"
+                        f"{'' if held else ' (missed)'}"
+                    )
     return found
 
 

@@ -61,8 +61,20 @@ def rolling(
     emit: "event", a row for each row; "slide", for each key and boundary; "latest", for each key.
     prefer: throughput, latency or memory, for the choice of algorithms. Streams take more: see the docs.
     """
-    asked = request(time=time, by=by, windows=windows, aggs=aggs, closed=closed, ties=ties, order=order, emit=emit,
-                    algorithm=algorithm, exclude_current=exclude_current, origin=origin, prefer=prefer)
+    asked = request(
+        time=time,
+        by=by,
+        windows=windows,
+        aggs=aggs,
+        closed=closed,
+        ties=ties,
+        order=order,
+        emit=emit,
+        algorithm=algorithm,
+        exclude_current=exclude_current,
+        origin=origin,
+        prefer=prefer,
+    )
     kind = kind_of(data)
     if kind == "spark":
         from slidewise.engines.spark import front
@@ -98,8 +110,18 @@ def as_of(
     Strictly before by default (closed="left"): nothing of a label's own moment leaks into its features. query_time and query_by
     name the queries' columns where they differ from the data's.
     """
-    asked = request(time=time, by=by, windows=windows, aggs=aggs, closed=closed, order=order, algorithm=algorithm, origin=origin,
-                    prefer=prefer, as_of=True)
+    asked = request(
+        time=time,
+        by=by,
+        windows=windows,
+        aggs=aggs,
+        closed=closed,
+        order=order,
+        algorithm=algorithm,
+        origin=origin,
+        prefer=prefer,
+        as_of=True,
+    )
     kind = kind_of(data)
     if kind_of(queries) != kind:
         raise InputTypeError(f"queries and data must be frames of one kind, not {kind_of(queries)} and {kind}")
@@ -120,7 +142,9 @@ def as_of(
         if name not in asking.columns:
             raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, asking.columns))}")
     frame, plan, table = _local(kind, data, asked, kept=asking.columns)
-    result = run_as_of(plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time=query_time, query_by=query_by)
+    result = run_as_of(
+        plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time=query_time, query_by=query_by
+    )
     return asking.joined(asked.outputs, result, asked, frame)
 
 
@@ -135,13 +159,14 @@ def explain(data, other=None, **arguments: Any):
     if queries is not None or "query_time" in arguments or "query_by" in arguments:
         arguments = {"closed": "left", **arguments, "as_of": True}
     given = {name: value for name, value in arguments.items() if name not in (*STREAMING, "query_time", "query_by")}
-    streaming = {name: value for name, value in arguments.items() if name in STREAMING}
     asked = request(**given)
     kind = kind_of(data)
     if kind == "spark":
-        from slidewise.engines.spark import front
+        from pyspark.sql.pandas.types import to_arrow_schema
 
-        return front.explain(data, asked, **streaming)
+        schema = to_arrow_schema(data.schema)
+        asked.check_columns(schema.names)
+        return told(make_plan(asked, schema))
     from slidewise.engines.local.frames import KINDS
 
     kept = None if queries is None else KINDS[kind](queries).columns

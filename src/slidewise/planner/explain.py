@@ -29,7 +29,10 @@ class Explanation:
         request = self.plan.request
         return {
             "call": _call(self.plan),
-            "windows": {name: {"window": str(window), "rows": rule(window, request.closed)} for name, window in request.windows.items()},
+            "windows": {
+                name: {"window": str(window), "rows": rule(window, request.closed)}
+                for name, window in request.windows.items()
+            },
             "slices": None if self.plan.slices is None else slices_as_dict(self.plan.slices, self.plan),
             "steps": [step_as_dict(step, self.plan) for step in self.plan.steps],
         }
@@ -64,15 +67,23 @@ def _call(plan: Plan) -> str:
     request = plan.request
     keys = f"key {', '.join(request.by)}" if request.by else "one key"
     what = "as_of" if request.as_of else "rolling"
-    parts = [f"time {request.time} ({plan.clock.kind}{f', {plan.clock.zone}' if plan.clock.zone else ''})", keys,
-             f"closed {request.closed}", f"ties {request.ties}", f"emit {request.emit}", f"prefer {request.prefer}"]
+    parts = [
+        f"time {request.time} ({plan.clock.kind}{f', {plan.clock.zone}' if plan.clock.zone else ''})",
+        keys,
+        f"closed {request.closed}",
+        f"ties {request.ties}",
+        f"emit {request.emit}",
+        f"prefer {request.prefer}",
+    ]
     if request.order:
         parts.append(f"order {', '.join(request.order)}")
     if request.exclude_current:
         parts.append("without the row itself")
     count = len(request.windows), len(request.aggs)
-    return (f"{what}: {count[0]} window{'s' if count[0] != 1 else ''} x {count[1]} aggregate{'s' if count[1] != 1 else ''}; "
-            + ", ".join(parts))
+    return (
+        f"{what}: {count[0]} window{'s' if count[0] != 1 else ''} x {count[1]} aggregate{'s' if count[1] != 1 else ''}; "
+        + ", ".join(parts)
+    )
 
 
 def rule(window: Window, closed: str) -> str:
@@ -104,12 +115,19 @@ def slices_as_dict(slices: SharedPlan, plan: Plan) -> dict:
     edges = [{"at": edge.at, "answers": list(edge.answers)} for edge in slices.edges]
     told = [f"{slices.technique}: the pattern repeats every {text(slices.composite)} (the composite slide)"]
     if slices.edges:
-        told.append(f"{len(slices.edges)} slice(s) of {', '.join(map(text, dict.fromkeys(slices.lengths)))} in it; "
-                    f"{slices.separate} if each window had its own")
+        told.append(
+            f"{len(slices.edges)} slice(s) of {', '.join(map(text, dict.fromkeys(slices.lengths)))} in it; "
+            f"{slices.separate} if each window had its own"
+        )
         for query in slices.queries:
             told.append(f"{query.name}: {slices.slices_of(query):,} slices a window")
-    return {"technique": slices.technique, "composite": slices.composite, "edges": edges, "lengths": list(slices.lengths),
-            "told": told}
+    return {
+        "technique": slices.technique,
+        "composite": slices.composite,
+        "edges": edges,
+        "lengths": list(slices.lengths),
+        "told": told,
+    }
 
 
 def step_as_dict(step: Step, plan: Plan) -> dict:
@@ -148,7 +166,11 @@ def _merged(passes: tuple[Pass, ...]) -> list[Pass]:
 def _cost(step: Step, info) -> str:
     bounds = ", ".join(f"{operation} {count}" for operation, count in info.bounds.items())
     count = len(step.passes)
-    text = f"combines for each window: {bounds}" if count == sum(len(p.windows) for p in step.passes) else f"combines: {bounds}"
+    text = (
+        f"combines for each window: {bounds}"
+        if count == sum(len(p.windows) for p in step.passes)
+        else f"combines: {bounds}"
+    )
     entries = {p.entries for p in step.passes}
     if entries == {"slices"}:
         text = f"1 combine an event, shared; then for each answer and window: {bounds}"
@@ -161,4 +183,3 @@ def _state(step: Step, info) -> str:
     if not step.typed.compiled:
         return f"{info.stores} Python objects a key, n entries in the window"
     return f"{info.stores} partials of {step.typed.state.row_bytes} bytes a key, n entries in the window"
-

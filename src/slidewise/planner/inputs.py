@@ -1,11 +1,11 @@
 """How a column reaches an operator, and how a result gets back the type a user expects.
 
-    number     integers and floats, as they are; truth values as bool. Small integers travel as int32, float32 as float64,
-               so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
-    ticks      timestamps, dates, durations, times: their int64 or int32 values
-    rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values
-    position   carried inputs of other types: the row's number, exchanged for the value at the end
-    object     everything else: Python objects, interpreted
+number     integers and floats, as they are; truth values as bool. Small integers travel as int32, float32 as float64,
+           so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
+ticks      timestamps, dates, durations, times: their int64 or int32 values
+rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values
+position   carried inputs of other types: the row's number, exchanged for the value at the end
+object     everything else: Python objects, interpreted
 """
 
 from dataclasses import dataclass
@@ -53,9 +53,14 @@ def is_ticks(kind: pa.DataType) -> bool:
 
 def is_ranked(kind: pa.DataType) -> bool:
     return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-        or pa.types.is_fixed_size_binary(kind) or pa.types.is_decimal(kind)
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_decimal(kind)
     )
 
 

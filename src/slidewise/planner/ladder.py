@@ -74,8 +74,10 @@ def _deque(task: Task) -> str | None:
     if task.prefer == "latency":
         return "one event may drop all candidates at once: worst n"
     if task.prefer == "throughput" and task.operator.compiled and task.windows < MANY_WINDOWS:
-        return ("its drops are hard to predict for a processor; for a compiled operator and fewer than "
-                f"{MANY_WINDOWS} windows plain combines are faster")
+        return (
+            "its drops are hard to predict for a processor; for a compiled operator and fewer than "
+            f"{MANY_WINDOWS} windows plain combines are faster"
+        )
     return None
 
 
@@ -88,10 +90,19 @@ MANY_WINDOWS = 6
 
 RUNGS: tuple[Rung, ...] = (
     Rung("fiba", lambda t: "events come in any order: amortised O(log d) for one that is d late", _tree),
-    Rung("subtract_on_evict", lambda t: "exactly invertible: one combine in, one inverse out, no combine to answer", _always),
-    Rung("slick_deque",
-         lambda t: "selective: fewer than two combines an event" + (f", shared by {t.windows} windows" if t.windows > 1 else ""),
-         _deque),
+    Rung(
+        "subtract_on_evict",
+        lambda t: "exactly invertible: one combine in, one inverse out, no combine to answer",
+        _always,
+    ),
+    Rung(
+        "slick_deque",
+        lambda t: (
+            "selective: fewer than two combines an event"
+            + (f", shared by {t.windows} windows" if t.windows > 1 else "")
+        ),
+        _deque,
+    ),
     Rung("two_stacks_lite", lambda t: "any associative operator in amortised three combines and one array", _stacks),
     Rung("daba_lite", lambda t: "any associative operator; no single event costs more than a constant", _always),
     Rung("recalc", lambda t: "serves everything", _always),
@@ -105,8 +116,10 @@ def choose(task: Task, asked: str = "auto") -> Choice:
         if why := serves(asked, task.operator, insist=True):
             raise UnsupportedError(why)
         if algorithm(asked).info.order == "any" and task.order == "in":
-            raise UnsupportedError(f"{asked} is a tree for events that come in any order; rows of a frame are sorted first, so "
-                                   'take "auto" or an in-order algorithm such as daba_lite')
+            raise UnsupportedError(
+                f"{asked} is a tree for events that come in any order; rows of a frame are sorted first, so "
+                'take "auto" or an in-order algorithm such as daba_lite'
+            )
         return Choice(asked, "asked for")
     rejected: list[tuple[str, str]] = []
     for rung in RUNGS:

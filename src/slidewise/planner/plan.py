@@ -107,7 +107,9 @@ def _entries(window: Ticks, request: Request) -> str:
     """Rows that leave together are one entry: always where a window begins anew, and where it slides in steps."""
     if request.exclude_current or request.as_of:
         return "rows"
-    stepwise = window.kind in ("tumbling", "session", "punctuation", "lifetime") or (window.kind == "time" and window.slide)
+    stepwise = window.kind in ("tumbling", "session", "punctuation", "lifetime") or (
+        window.kind == "time" and window.slide
+    )
     return "runs" if stepwise else "rows"
 
 
@@ -127,4 +129,4 @@ def _slices(request: Request, clock: Clock, ticks: dict[str, Ticks]) -> SharedPl
     whole = clock.kind != "real" and all(w.kind in ("time", "tumbling") and not w.calendar for w in ticks.values())
     if request.emit != "slide" or not whole:
         return None
-    return best_plan(Query(name, w.range, w.slide, w.origin, w.offset) for name, w in ticks.items())
+    return best_plan(Query(name, int(w.range), int(w.slide), int(w.origin), int(w.offset)) for name, w in ticks.items())

@@ -74,16 +74,20 @@ class Request:
         for name in self.needed:
             if name not in columns:
                 close = difflib.get_close_matches(name, columns, 1)
-                raise InputError(f"no column {name!r} in the data; it has {', '.join(map(repr, columns)) or 'none'}"
-                                 + (f". Did you mean {close[0]!r}?" if close else ""))
+                raise InputError(
+                    f"no column {name!r} in the data; it has {', '.join(map(repr, columns)) or 'none'}"
+                    + (f". Did you mean {close[0]!r}?" if close else "")
+                )
             if columns.count(name) > 1:
                 raise InputError(f"the data has {columns.count(name)} columns named {name!r}; rename all but one")
         if kept is None:
             kept = columns if self.emit == "event" else (*self.by, self.time)
         for output in self.outputs:
             if output.column in kept:
-                raise InputError(f"the result column {output.column!r} is a column of the data already; rename the "
-                                 f"aggregate {output.aggregate!r} or the window {output.window!r}")
+                raise InputError(
+                    f"the result column {output.column!r} is a column of the data already; rename the "
+                    f"aggregate {output.aggregate!r} or the window {output.window!r}"
+                )
 
 
 def request(
@@ -133,8 +137,10 @@ def request(
     for output in found.outputs:
         if output.column in seen:
             other = seen[output.column]
-            raise InputError(f"two results would be named {output.column!r}: {other.aggregate!r} over {other.window!r} and "
-                             f"{output.aggregate!r} over {output.window!r}; rename one")
+            raise InputError(
+                f"two results would be named {output.column!r}: {other.aggregate!r} over {other.window!r} and "
+                f"{output.aggregate!r} over {output.window!r}; rename one"
+            )
         seen[output.column] = output
     return found
 
@@ -143,24 +149,33 @@ def _check_emit(found: Request) -> None:
     if found.as_of and found.emit != "event":
         raise InputError(f"as_of gives a row for each query; emit={found.emit!r} has no meaning there")
     if found.as_of and found.exclude_current:
-        raise InputError('as_of: a query is not a row of the data, so there is none to exclude; closed="left" (the default) '
-                         "leaves out its whole moment")
+        raise InputError(
+            'as_of: a query is not a row of the data, so there is none to exclude; closed="left" (the default) '
+            "leaves out its whole moment"
+        )
     if found.emit != "slide":
         return
     if found.exclude_current:
         raise InputError('exclude_current leaves out the row itself; with emit="slide" there is no such row')
     for name, window in found.windows.items():
         if not window.slides:
-            raise InputError(f'emit="slide" needs boundaries, and the window {name!r} has none: give it a slide, such as '
-                             f'sw.time("1h", slide="5m"), or take emit="event"')
+            raise InputError(
+                f'emit="slide" needs boundaries, and the window {name!r} has none: give it a slide, such as '
+                f'sw.time("1h", slide="5m"), or take emit="event"'
+            )
     by_rows = {window.by_position for window in found.windows.values()}
     kinds = {window.kind for window in found.windows.values()}
     if len(by_rows) > 1 or (len(kinds) > 1 and not kinds <= {"time", "tumbling"}):
-        raise InputError(f'emit="slide": windows of the kinds {", ".join(sorted(kinds))} have boundaries of different kinds; '
-                         "ask for them in separate calls")
-    if (by_rows == {True} or "session" in kinds) and len(found.windows) > 1 and len(
-        {(w.kind, w.slide, w.column, w.range if w.kind == "session" else None) for w in found.windows.values()}
-    ) > 1:
+        raise InputError(
+            f'emit="slide": windows of the kinds {", ".join(sorted(kinds))} have boundaries of different kinds; '
+            "ask for them in separate calls"
+        )
+    if (
+        (by_rows == {True} or "session" in kinds)
+        and len(found.windows) > 1
+        and len({(w.kind, w.slide, w.column, w.range if w.kind == "session" else None) for w in found.windows.values()})
+        > 1
+    ):
         raise InputError('emit="slide": these windows end at different rows; ask for them in separate calls')
 
 
@@ -192,9 +207,13 @@ def _aggregates(aggs) -> dict[str, Bound | BoundStruct]:
             raise InputTypeError(f"aggs=: a name is text, not {name!r}")
         if isinstance(value, Operator):
             if value.inputs:
-                raise InputError(f'aggs=: {name!r} is not bound to a column; write {value.name}("amount") for the column amount')
+                raise InputError(
+                    f'aggs=: {name!r} is not bound to a column; write {value.name}("amount") for the column amount'
+                )
             value = value()
         if not isinstance(value, (Bound, BoundStruct)):
-            raise InputTypeError(f'aggs=: {name!r} must be an operator bound to columns, such as sw.sum("amount"), not {value!r}')
+            raise InputTypeError(
+                f'aggs=: {name!r} must be an operator bound to columns, such as sw.sum("amount"), not {value!r}'
+            )
         found[name] = value
     return found

@@ -55,7 +55,13 @@ def grouped(aggregates: dict[str, Bound], types_of) -> list[Group]:
 
 def _may_share(bound: Bound) -> bool:
     op = bound.operator
-    return isinstance(bound, Bound) and op.own and op.name in SUMS + MOMENTS and op.inputs == 1 and not dict(op.params).get("exact")
+    return (
+        isinstance(bound, Bound)
+        and op.own
+        and op.name in SUMS + MOMENTS
+        and op.inputs == 1
+        and not dict(op.params).get("exact")
+    )
 
 
 def _family(members: dict[str, Bound], types: tuple) -> list[Group]:
@@ -125,8 +131,10 @@ def _combined(members: tuple, cores: tuple[Operator, ...], types: tuple) -> Oper
     space["Results"] = namedtuple("Results", fields)
     source = [f"def lower(s):\n    return Results({', '.join(values)})"]
     if two:
-        source += ["def lift(x):\n    return (lift0(x), lift1(x))",
-                   "def combine(a, b):\n    return (combine0(a[0], b[0]), combine1(a[1], b[1]))"]
+        source += [
+            "def lift(x):\n    return (lift0(x), lift1(x))",
+            "def combine(a, b):\n    return (combine0(a[0], b[0]), combine1(a[1], b[1]))",
+        ]
     exec("\n".join(source), space)
     inverse = None if two else cores[0].inverse
     made = Operator(

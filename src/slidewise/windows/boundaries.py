@@ -12,7 +12,9 @@ from slidewise.windows.bounds import boundary, sides
 from slidewise.windows.clock import Ticks
 
 
-def moments_of(windows: list[Ticks], times: np.ndarray, offsets: np.ndarray, closed: str) -> tuple[np.ndarray, np.ndarray]:
+def moments_of(
+    windows: list[Ticks], times: np.ndarray, offsets: np.ndarray, closed: str
+) -> tuple[np.ndarray, np.ndarray]:
     """(moments, moment_offsets): the boundaries of all these time windows, key by key, each once, in order."""
     left, right = sides(closed)
     found = []

@@ -58,8 +58,9 @@ def end_rule(window: Ticks, ties: str = "peers", closed: str = "right") -> tuple
     return ("moment", window.slide, window.origin, window.offset) if moved else ("moment", 0, 0, 0)
 
 
-def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", column=None, ends=None, distinct=False,
-           run=_at_once):
+def frames(
+    window: Ticks, times, offsets, *, closed="right", ties="peers", column=None, ends=None, distinct=False, run=_at_once
+):
     """(starts, ends): the frame of each row's window, among the same rows.
 
     column: (values, valid) of the column a delta or punctuation window goes by, sorted; valid is a byte for each row that says
@@ -86,8 +87,9 @@ def frames(window: Ticks, times, offsets, *, closed="right", ties="peers", colum
     return starts, ends
 
 
-def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, closed="left", column=None, ends=None,
-                 run=_at_once):
+def frames_as_of(
+    window: Ticks, moments, moment_offsets, times, offsets, *, closed="left", column=None, ends=None, run=_at_once
+):
     """(starts, ends): for each query the frame of its window among the sorted rows of the same key.
 
     Queries are sorted by (key, time), and key k's are moment_offsets[k] .. moment_offsets[k + 1]. The rest as in `frames`.
@@ -100,7 +102,16 @@ def frames_as_of(window: Ticks, moments, moment_offsets, times, offsets, *, clos
     found = ends is not None
     ends = ends if found else np.empty(n, kind)
     if not found:
-        _ends(rule if rule[0] == "moment" else ("moment", 0, 0, 0), moments, moment_offsets, times, offsets, right, ends, run)
+        _ends(
+            rule if rule[0] == "moment" else ("moment", 0, 0, 0),
+            moments,
+            moment_offsets,
+            times,
+            offsets,
+            right,
+            ends,
+            run,
+        )
     if rule[0] == "rows":
         numbers = (window.range, window.slide, window.offset)
         run(lambda lo, hi: last_rows(moment_offsets, offsets, *numbers, found, starts, ends, lo, hi), n)
@@ -215,7 +226,9 @@ def lower_position(times, a, b, x, beyond):
 
 
 @entry
-def positions(moments_, moment_offsets, times_, offsets, lowest, slide, origin, back, strict, beyond, most_, out_, lo, hi):
+def positions(
+    moments_, moment_offsets, times_, offsets, lowest, slide, origin, back, strict, beyond, most_, out_, lo, hi
+):
     """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`; at most most[i]."""
     if lo >= hi:
         return

@@ -30,7 +30,9 @@ def day_bounds(window: Ticks, moments: np.ndarray, offsets: np.ndarray, left: bo
             moved = np.where(moved == local, moved - days * day, moved)
     else:
         moved = local - days * day
-    back = pc.assume_timezone(pa.array(moved).view(pa.timestamp(unit)), window.zone, ambiguous="earliest", nonexistent="latest")
+    back = pc.assume_timezone(
+        pa.array(moved).view(pa.timestamp(unit)), window.zone, ambiguous="earliest", nonexistent="latest"
+    )
     bounds = back.view(pa.int64()).to_numpy() // scale
     bounds = np.array(bounds, np.int64)
     never_back(bounds, offsets)

@@ -105,7 +105,9 @@ class Clock:
             raise InputError(f"{window}: calendar days need a column of timestamps or dates")
         local = window.calendar and self.zone is not None  # without a zone every day has 24 hours
         if local and (window.slide is not None or window.origin is not None):
-            raise InputError(f"{window}: local days have no slide and no origin; give the zone's midnight by sw.tumbling(...)")
+            raise InputError(
+                f"{window}: local days have no slide and no origin; give the zone's midnight by sw.tumbling(...)"
+            )
         return Ticks(
             window.kind,
             self._length(window.range, window),
@@ -120,10 +122,14 @@ class Clock:
     def _length(self, length: Length, window: Window):
         if length.of_time != (self.kind == "instant"):
             if length.of_time:
-                raise InputTypeError(f"window {window}: the time column holds numbers, so give a number in its unit, "
-                                     f"such as sw.time(3600), not {length.text!r}")
-            raise InputTypeError(f"window {window}: the time column holds times, so give a length of time such as "
-                                 f'"{length.text}s" or "{length.text}m", not the number {length.text}')
+                raise InputTypeError(
+                    f"window {window}: the time column holds numbers, so give a number in its unit, "
+                    f"such as sw.time(3600), not {length.text!r}"
+                )
+            raise InputTypeError(
+                f"window {window}: the time column holds times, so give a length of time such as "
+                f'"{length.text}s" or "{length.text}m", not the number {length.text}'
+            )
         if self.kind == "instant":
             ticks, rest = divmod(length.value, self.tick_ns)
             if rest:

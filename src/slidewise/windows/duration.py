@@ -9,8 +9,16 @@ import re
 
 from slidewise.errors import InputError, InputTypeError
 
-NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
-      "w": 7 * 86_400 * 10**9}
+NS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86_400 * 10**9,
+    "w": 7 * 86_400 * 10**9,
+}
 
 _WORDS = {
     "ns": ("ns", "nano", "nanos", "nanosecond", "nanoseconds"),
@@ -60,8 +68,10 @@ def _parse(text: str, what: str) -> int:
         unit = _UNIT_OF.get(word) or _UNIT_OF.get(word.lower() if word not in _CALENDAR else "")
         if unit is None:
             if word in _CALENDAR or word.lower() in _CALENDAR:
-                raise InputError(f"{what}: {text!r}: months and years have no fixed length; give days, such as \"30d\"")
-            raise InputError(f"{what}: {text!r} has an unknown unit {word!r}; known are ns, us, ms, s, m (min), h, d, w")
+                raise InputError(f'{what}: {text!r}: months and years have no fixed length; give days, such as "30d"')
+            raise InputError(
+                f"{what}: {text!r} has an unknown unit {word!r}; known are ns, us, ms, s, m (min), h, d, w"
+            )
         total += _scaled(number or "1", NS[unit], text, what)
         position, parts = match.end(), parts + 1
     if not parts:

@@ -1,12 +1,12 @@
 """What a user says about a window: its kind, how long it is, how it slides. No boundaries are computed here.
 
-    "1h", timedelta, sw.time("1h", slide="5m", offset="5m")    the last hour
-    sw.rows(100)                                              the last hundred rows
-    sw.tumbling("1h")                                         the current hour
-    sw.session("30m")                                         since the last silence of more than 30 minutes
-    sw.delta("price", 5)                                      while the price stayed within 5
-    sw.punctuation("closed")                                  since the last marked row
-    sw.lifetime()                                             everything so far
+"1h", timedelta, sw.time("1h", slide="5m", offset="5m")    the last hour
+sw.rows(100)                                              the last hundred rows
+sw.tumbling("1h")                                         the current hour
+sw.session("30m")                                         since the last silence of more than 30 minutes
+sw.delta("price", 5)                                      while the price stayed within 5
+sw.punctuation("closed")                                  since the last marked row
+sw.lifetime()                                             everything so far
 """
 
 from dataclasses import dataclass, replace
@@ -77,7 +77,9 @@ class Window:
 
     def __str__(self) -> str:
         arguments = [repr(self.column)] if self.column is not None else []
-        arguments += [self.range.text.removesuffix("r") if self.kind == "rows" else self.range.text] if self.range else []
+        arguments += (
+            [self.range.text.removesuffix("r") if self.kind == "rows" else self.range.text] if self.range else []
+        )
         arguments += [f"{word}={getattr(self, word).text}" for word in ("slide", "offset") if getattr(self, word)]
         arguments += ["calendar=True"] if self.calendar else []
         return f"{self.kind}({', '.join(arguments)})"
@@ -88,14 +90,24 @@ def time(range, slide=None, offset=None, *, origin=None, calendar: bool = False)
 
     slide: only at multiples of it; offset: ends that much earlier; calendar: days are local days of the column's zone.
     """
-    return Window("time", _length(range, "time: range"), _maybe(slide, "time: slide"),
-                  _maybe(offset, "time: offset", zero=True), origin, calendar=_calendar(calendar, range))
+    return Window(
+        "time",
+        _length(range, "time: range"),
+        _maybe(slide, "time: slide"),
+        _maybe(offset, "time: offset", zero=True),
+        origin,
+        calendar=_calendar(calendar, range),
+    )
 
 
 def rows(n, slide=None, offset=None) -> Window:
     """The last `n` rows of the key, by (time, order)."""
-    return Window("rows", _count(n, "rows: n"), None if slide is None else _count(slide, "rows: slide", ""),
-                  None if offset is None or offset == 0 else _count(offset, "rows: offset", ""))
+    return Window(
+        "rows",
+        _count(n, "rows: n"),
+        None if slide is None else _count(slide, "rows: slide", ""),
+        None if offset is None or offset == 0 else _count(offset, "rows: offset", ""),
+    )
 
 
 def tumbling(range, *, origin=None, calendar: bool = False) -> Window:
@@ -112,7 +124,7 @@ def delta(column: str, width) -> Window:
     """The longest run of rows ending here in which `column` stays within `width` (largest less smallest)."""
     if is_duration(width):
         return Window("delta", _length(width, "delta: width", zero=True), column=_name(column, "delta"))
-    if isinstance(width, bool) or not isinstance(width, Real) or not width >= 0:
+    if isinstance(width, bool) or not isinstance(width, Real) or not float(width) >= 0:
         raise InputError(f"delta: width must be a number of at least 0, not {width!r}")
     return Window("delta", Length(width, False, f"{width:g}"), column=_name(column, "delta"))
 
@@ -146,13 +158,16 @@ def named_windows(windows, origin=None) -> dict[str, Window]:
         named = {}
         for value in found:
             if value.label in named:
-                raise InputError(f"the window {value} is given twice; name windows apart with a dict: "
-                                 f'windows={{"a": ..., "b": ...}}')
+                raise InputError(
+                    f'the window {value} is given twice; name windows apart with a dict: windows={{"a": ..., "b": ...}}'
+                )
             named[value.label] = value
     if not named:
         raise InputError('no windows; give at least one, such as windows=["1h"]')
     if origin is not None:
-        named = {name: replace(value, origin=origin) if value.origin is None else value for name, value in named.items()}
+        named = {
+            name: replace(value, origin=origin) if value.origin is None else value for name, value in named.items()
+        }
     return named
 
 
@@ -162,13 +177,16 @@ def _length(value, what: str, zero: bool = False) -> Length:
         text = "".join(value.split()) if isinstance(value, str) else text_of(ns)
         length = Length(ns, True, text)
     elif isinstance(value, Real) and not isinstance(value, bool):
-        whole = int(value) if isinstance(value, Integral) or float(value).is_integer() else float(value)
+        number: Any = value
+        whole = int(number) if isinstance(value, Integral) or float(number).is_integer() else float(number)
         length = Length(whole, False, f"{whole:g}" if isinstance(whole, float) else str(whole))
     else:
         raise InputTypeError(f'{what} must be text such as "1h", a timedelta or a number, not {value!r}')
     if not length.value >= 0 or (length.value == 0 and not zero) or length.value == float("inf"):
-        raise InputError(f"{what} must be {'at least' if zero else 'more than'} zero"
-                         f"{'' if length.value != float('inf') else ' and finite (sw.lifetime() has no end)'}, not {value!r}")
+        raise InputError(
+            f"{what} must be {'at least' if zero else 'more than'} zero"
+            f"{'' if length.value != float('inf') else ' and finite (sw.lifetime() has no end)'}, not {value!r}"
+        )
     return length
 
 

@@ -7,13 +7,15 @@ operator that collects row numbers must give exactly these, whatever the window.
 import itertools
 
 from hypothesis import strategies as st
+from tests.windows.naive import Rows, floor_to, members, members_at
 
 import slidewise as sw
 from slidewise.windows.clock import Clock
 from slidewise.windows.spec import named_windows
-from tests.windows.naive import Rows, floor_to, members, members_at
 
-ROWS_OF = sw.operator(lift=lambda x: (x,), combine=lambda a, b: a + b, lower=list, identity=(), name="rows_of").with_(object_only=True)
+ROWS_OF = sw.operator(lift=lambda x: (x,), combine=lambda a, b: a + b, lower=list, identity=(), name="rows_of").with_(
+    object_only=True
+)
 """Collects what it sees, in order: neither commutative nor invertible."""
 
 CLOCK = Clock("whole")
@@ -52,8 +54,11 @@ def windows_of_rows(frame, windows, by=(), closed="right", ties="peers", order=(
     for name, ticks in ticks_of(windows, origin).items():
         rows = ordered.for_window(ticks)
         found[name] = [
-            [ordered.rows[j] for j in members(ticks, rows, ordered.place[row], closed, ties)
-             if not (exclude_current and ordered.rows[j] == row)]
+            [
+                ordered.rows[j]
+                for j in members(ticks, rows, ordered.place[row], closed, ties)
+                if not (exclude_current and ordered.rows[j] == row)
+            ]
             for row in range(len(frame["t"]))
         ]
     return found
@@ -66,7 +71,12 @@ def windows_of_queries(queries, frame, windows, by=(), closed="left", order=()):
     for name, ticks in ticks_of(windows).items():
         rows = ordered.for_window(ticks)
         found[name] = [
-            [ordered.rows[j] for j in members_at(ticks, rows, codes.get(tuple(queries[k][q] for k in by), -1), queries["t"][q], closed)]
+            [
+                ordered.rows[j]
+                for j in members_at(
+                    ticks, rows, codes.get(tuple(queries[k][q] for k in by), -1), queries["t"][q], closed
+                )
+            ]
             for q in range(len(queries["t"]))
         ]
     return found
@@ -80,9 +90,11 @@ def windows_of_keys(frame, windows, by=(), **arguments):
     for row in ordered.rows:
         last[ordered.code[row]] = row
     picked = [last[code] for code in sorted(last)]
-    return [ordered.key[row] for row in picked], [frame["t"][row] for row in picked], {
-        name: [lists[row] for row in picked] for name, lists in every.items()
-    }
+    return (
+        [ordered.key[row] for row in picked],
+        [frame["t"][row] for row in picked],
+        {name: [lists[row] for row in picked] for name, lists in every.items()},
+    )
 
 
 def windows_of_boundaries(frame, windows, by=(), closed="right", order=(), origin=None):
@@ -110,7 +122,7 @@ def frames(draw, max_size=14):
     times = draw(st.lists(st.integers(-6, 14), min_size=n, max_size=n))
     if draw(st.booleans()):
         times.sort()
-    lists = lambda values: draw(st.lists(values, min_size=n, max_size=n))  # noqa: E731
+    lists = lambda values: draw(st.lists(values, min_size=n, max_size=n))
     return {
         "row": list(range(n)),
         "t": times,

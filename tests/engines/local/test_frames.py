@@ -36,9 +36,21 @@ def df():
 
 
 AGGS = {
-    "total": sw.sum("x"), "peak": sw.max("n"), "small": sw.min("i1"), "small_sum": sw.sum("i1"), "real": sw.max("f4"),
-    "who": sw.argmax("x", "s"), "when": sw.argmax("x", "ts"), "late": sw.max("ts"), "c": sw.count(), "cs": sw.count("s"),
-    "yes": sw.sum("flag"), "any": sw.max("flag"), "day": sw.first("day"), "price": sw.max("price"), "paid": sw.sum("price"),
+    "total": sw.sum("x"),
+    "peak": sw.max("n"),
+    "small": sw.min("i1"),
+    "small_sum": sw.sum("i1"),
+    "real": sw.max("f4"),
+    "who": sw.argmax("x", "s"),
+    "when": sw.argmax("x", "ts"),
+    "late": sw.max("ts"),
+    "c": sw.count(),
+    "cs": sw.count("s"),
+    "yes": sw.sum("flag"),
+    "any": sw.max("flag"),
+    "day": sw.first("day"),
+    "price": sw.max("price"),
+    "paid": sw.sum("price"),
 }
 
 
@@ -48,7 +60,9 @@ def test_the_three_kinds_agree(df):
     of_pandas = sw.rolling(df, **arguments)
     of_polars = sw.rolling(pl.from_arrow(table), **arguments)
     of_arrow = sw.rolling(table, **arguments)
-    assert isinstance(of_pandas, pd.DataFrame) and isinstance(of_polars, pl.DataFrame) and isinstance(of_arrow, pa.Table)
+    assert (
+        isinstance(of_pandas, pd.DataFrame) and isinstance(of_polars, pl.DataFrame) and isinstance(of_arrow, pa.Table)
+    )
     names = of_arrow.column_names
     assert of_polars.columns == names and of_pandas.columns.tolist() == names
     assert of_polars.to_dicts() == of_arrow.to_pylist()
@@ -60,20 +74,40 @@ def test_the_three_kinds_agree(df):
 def test_result_types(df):
     arguments = dict(time="ts", by="k", windows="2h", aggs=AGGS)
     full, gaps = sw.rolling(df, **arguments), sw.rolling(df, **arguments, closed="left")
-    expected = {"total": "float64", "peak": "int64", "small": "int8", "small_sum": "int64", "real": "float32", "who": "object",
-                "when": f"datetime64[ns, {ZONE}]", "late": f"datetime64[ns, {ZONE}]", "c": "int64", "cs": "int64", "yes": "int64",
-                "any": "bool", "day": "object", "price": "object", "paid": "object"}
+    expected = {
+        "total": "float64",
+        "peak": "int64",
+        "small": "int8",
+        "small_sum": "int64",
+        "real": "float32",
+        "who": "object",
+        "when": f"datetime64[ns, {ZONE}]",
+        "late": f"datetime64[ns, {ZONE}]",
+        "c": "int64",
+        "cs": "int64",
+        "yes": "int64",
+        "any": "bool",
+        "day": "object",
+        "price": "object",
+        "paid": "object",
+    }
     assert {name: str(full[f"{name}_2h"].dtype) for name in AGGS} == expected
     nullable = {"peak": "Int64", "small": "Int8", "small_sum": "Int64", "yes": "Int64", "any": "boolean"}
     assert {name: str(gaps[f"{name}_2h"].dtype) for name in AGGS} == {**expected, **nullable}
     of_arrow = sw.rolling(pa.Table.from_pandas(df), **arguments).schema
     assert str(of_arrow.field("when_2h").type) == f"timestamp[ns, tz={ZONE}]"
-    assert str(of_arrow.field("small_2h").type) == "int8" and str(of_arrow.field("price_2h").type).startswith("decimal128")
+    assert str(of_arrow.field("small_2h").type) == "int8" and str(of_arrow.field("price_2h").type).startswith(
+        "decimal128"
+    )
 
 
 def test_nullable_arrow_backed_and_categorical_pandas_columns(df):
-    df = df.assign(n=df.n.astype("Int64"), x=df.x.astype("double[pyarrow]"), k=df.k.astype("category"), s=df.s.astype("category"))
-    out = sw.rolling(df, time="ts", by="k", windows="2h", aggs={"peak": sw.max("n"), "total": sw.sum("x"), "who": sw.first("s")})
+    df = df.assign(
+        n=df.n.astype("Int64"), x=df.x.astype("double[pyarrow]"), k=df.k.astype("category"), s=df.s.astype("category")
+    )
+    out = sw.rolling(
+        df, time="ts", by="k", windows="2h", aggs={"peak": sw.max("n"), "total": sw.sum("x"), "who": sw.first("s")}
+    )
     assert [str(out[c].dtype) for c in ("peak_2h", "total_2h", "who_2h")] == ["Int64", "double[pyarrow]", "category"]
     latest = sw.rolling(df, time="ts", by="k", windows="2h", aggs={"peak": sw.max("n")}, emit="latest")
     assert str(latest["k"].dtype) == "category" and latest["k"].tolist() == ["a", "b"]
@@ -95,9 +129,18 @@ def test_time_in_the_index(df):
 def test_units_are_mixed_exactly():
     """A window finer than the column: 36 hours on dates, 500 microseconds on milliseconds."""
     days = pa.table({"t": [datetime.date(2024, 1, d) for d in (1, 2, 3, 5)], "x": [1.0, 2.0, 4.0, 8.0]})
-    assert sw.rolling(days, time="t", windows="36h", aggs={"s": sw.sum("x")}).column("s_36h").to_pylist() == [1, 3, 6, 8]
+    assert sw.rolling(days, time="t", windows="36h", aggs={"s": sw.sum("x")}).column("s_36h").to_pylist() == [
+        1,
+        3,
+        6,
+        8,
+    ]
     ms = pa.table({"t": pa.array([0, 1, 2], pa.timestamp("ms")), "x": [1.0, 2.0, 4.0]})
-    assert sw.rolling(ms, time="t", windows="1500us", aggs={"s": sw.sum("x")}).column("s_1500us").to_pylist() == [1, 3, 6]
+    assert sw.rolling(ms, time="t", windows="1500us", aggs={"s": sw.sum("x")}).column("s_1500us").to_pylist() == [
+        1,
+        3,
+        6,
+    ]
     slid = sw.rolling(ms, time="t", windows=sw.time("1500us", slide="500us"), aggs={"s": sw.sum("x")}, emit="slide")
     assert str(slid.schema.field("t").type) == "timestamp[us]"
 
@@ -105,21 +148,37 @@ def test_units_are_mixed_exactly():
 def test_a_day_is_24_hours_and_boundaries_are_utc_unless_said(df):
     """The night of 31 March 2024 has 23 hours in Zurich: "1d" does not care."""
     out = sw.rolling(df, time="ts", windows=sw.tumbling("1d"), aggs={"c": sw.count()}, emit="slide")
-    assert out["ts"].tolist() == [pd.Timestamp("2024-03-31 00:00", tz="UTC"), pd.Timestamp("2024-04-01 00:00", tz="UTC")]
-    moved = sw.rolling(df, time="ts", windows=sw.tumbling("1d"), aggs={"c": sw.count()}, emit="slide", origin="2024-03-30 12:00")
-    assert moved["ts"].iloc[0] == pd.Timestamp("2024-03-31 12:00", tz=ZONE) + pd.Timedelta("1h"), "24 hours after noon are 13 o'clock"
+    assert out["ts"].tolist() == [
+        pd.Timestamp("2024-03-31 00:00", tz="UTC"),
+        pd.Timestamp("2024-04-01 00:00", tz="UTC"),
+    ]
+    moved = sw.rolling(
+        df, time="ts", windows=sw.tumbling("1d"), aggs={"c": sw.count()}, emit="slide", origin="2024-03-30 12:00"
+    )
+    assert moved["ts"].iloc[0] == pd.Timestamp("2024-03-31 12:00", tz=ZONE) + pd.Timedelta("1h"), (
+        "24 hours after noon are 13 o'clock"
+    )
 
 
-@pytest.mark.parametrize("key", [
-    [1.0, -0.0, 0.0, float("nan"), float("nan"), None], ["a", "b", None, "a", "", None],
-    [b"x", b"y", b"x", None, b"", b"y"], [True, None, False, True, None, True],
-    [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 1), None, datetime.date(2025, 1, 1), None],
-    [10**15, 5, 10**15, None, 5, 5],
-])
+@pytest.mark.parametrize(
+    "key",
+    [
+        [1.0, -0.0, 0.0, float("nan"), float("nan"), None],
+        ["a", "b", None, "a", "", None],
+        [b"x", b"y", b"x", None, b"", b"y"],
+        [True, None, False, True, None, True],
+        [datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 1), None, datetime.date(2025, 1, 1), None],
+        [10**15, 5, 10**15, None, 5, 5],
+    ],
+)
 def test_keys_of_any_type(key):
     """Equal keys belong together; a null is a key, 0.0 is -0.0, NaN is NaN."""
     table = pa.table({"t": range(6), "k": pa.array(key, from_pandas=False), "x": range(6)})
-    found = sw.rolling(table, time="t", by="k", windows=sw.lifetime(), aggs={"c": sw.count()}).column("c_lifetime").to_pylist()
+    found = (
+        sw.rolling(table, time="t", by="k", windows=sw.lifetime(), aggs={"c": sw.count()})
+        .column("c_lifetime")
+        .to_pylist()
+    )
     same = [["nan" if k != k else k for k in key][: i + 1] for i in range(6)]
     assert found == [sum(k == keys[-1] and type(k) is type(keys[-1]) for k in keys) for keys in same]
 
@@ -152,7 +211,11 @@ def test_bound_structs():
 
 
 def test_only_the_packages_in_use_are_imported():
-    code = ("import sys, pyarrow as pa, slidewise as sw; "
-            "sw.explain(pa.table({'t': [1], 'x': [1.0]}), time='t', windows=2, aggs={'s': sw.sum('x')}); "
-            "print([m for m in ('polars', 'pyspark') if m in sys.modules])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import sys, pyarrow as pa, slidewise as sw; "
+        "sw.explain(pa.table({'t': [1], 'x': [1.0]}), time='t', windows=2, aggs={'s': sw.sum('x')}); "
+        "print([m for m in ('polars', 'pyspark') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

@@ -1,7 +1,7 @@
 """The same answers as pandas, Polars, DuckDB and bottleneck give, for every aggregate they share; where they differ, how.
 
 The differences (docs/boundaries.md says them too):
-- pandas and Polars subtract what leaves a window, so a NaN or an infinity can spoil what follows: frames here are free of infinities.
+- pandas and Polars subtract what leaves a window, so an infinity can spoil what follows: frames here are free of them.
 - pandas skips NaN as missing; Polars and Arrow count NaN as a value: they are tried on nulls instead.
 - pandas goes row by row among equal times (`ties="arrival"`); Polars' `rolling_*_by` and SQL's RANGE see peers.
 - A window without values gives 0 as Polars' and pandas' `sum`(min_periods=0), null here and in SQL.
@@ -15,10 +15,24 @@ import pytest
 
 import slidewise as sw
 
-AGGS = {"n": sw.count("x"), "sum": sw.sum("x"), "mean": sw.mean("x"), "std": sw.std("x"), "var": sw.var("x"), "min": sw.min("x"),
-        "max": sw.max("x")}
+AGGS = {
+    "n": sw.count("x"),
+    "sum": sw.sum("x"),
+    "mean": sw.mean("x"),
+    "std": sw.std("x"),
+    "var": sw.var("x"),
+    "min": sw.min("x"),
+    "max": sw.max("x"),
+}
 CLOSED = ("right", "left", "both", "neither")
-FRAMES = {"many": (400, 5, 300), "ties": (300, 3, 40), "one key": (200, 1, 150), "keys": (300, 120, 200), "one row": (1, 1, 5), "empty": (0, 1, 5)}
+FRAMES = {
+    "many": (400, 5, 300),
+    "ties": (300, 3, 40),
+    "one key": (200, 1, 150),
+    "keys": (300, 120, 200),
+    "one row": (1, 1, 5),
+    "empty": (0, 1, 5),
+}
 
 
 def frame(name, seed=0, sort=True):
@@ -29,12 +43,19 @@ def frame(name, seed=0, sort=True):
     if sort:
         t = np.sort(t)
     x = np.round(rng.normal(size=n) * 100, 2)
-    return pd.DataFrame({"t": pd.to_datetime(t, unit="s").astype("datetime64[us]"), "k": rng.integers(0, keys, n),
-                         "x": np.where(rng.random(n) < 0.15, np.nan, x)})
+    return pd.DataFrame(
+        {
+            "t": pd.to_datetime(t, unit="s").astype("datetime64[us]"),
+            "k": rng.integers(0, keys, n),
+            "x": np.where(rng.random(n) < 0.15, np.nan, x),
+        }
+    )
 
 
 def close(ours, theirs, name):
-    np.testing.assert_allclose(np.asarray(ours, float), np.asarray(theirs, float), rtol=1e-9, atol=1e-7, equal_nan=True, err_msg=name)
+    np.testing.assert_allclose(
+        np.asarray(ours, float), np.asarray(theirs, float), rtol=1e-9, atol=1e-7, equal_nan=True, err_msg=name
+    )
 
 
 @pytest.mark.parametrize("closed", CLOSED)
@@ -76,7 +97,9 @@ def test_polars_by(name, closed):
     df = pl.from_pandas(frame(name, sort=False))
     ours = sw.rolling(df, time="t", by="k", windows=["20s"], aggs=AGGS, closed=closed)
     for agg in ("sum", "mean", "std", "var", "min", "max"):
-        rolled = getattr(pl.col("x"), f"rolling_{agg}_by")("t", window_size="20s", closed="none" if closed == "neither" else closed)
+        rolled = getattr(pl.col("x"), f"rolling_{agg}_by")(
+            "t", window_size="20s", closed="none" if closed == "neither" else closed
+        )
         theirs = df.select(rolled.over("k")).to_series()
         mine = ours[f"{agg}_20s"]
         if agg == "sum":
@@ -104,12 +127,24 @@ def test_duckdb(name):
     table = pa.Table.from_pandas(df)
     con = duckdb.connect()
     con.register("d", table)
-    words = {"n": "count", "sum": "sum", "mean": "avg", "std": "stddev_samp", "var": "var_samp", "min": "min", "max": "max"}
-    for frame_text, window, closed in (("range between interval 20 second preceding and current row", "20s", "both"),
-                                       ("rows between 6 preceding and current row", sw.rows(7), "right")):
+    words = {
+        "n": "count",
+        "sum": "sum",
+        "mean": "avg",
+        "std": "stddev_samp",
+        "var": "var_samp",
+        "min": "min",
+        "max": "max",
+    }
+    for frame_text, window, closed in (
+        ("range between interval 20 second preceding and current row", "20s", "both"),
+        ("rows between 6 preceding and current row", sw.rows(7), "right"),
+    ):
         chosen = ", ".join(f"{function}(x) over w as {agg}" for agg, function in words.items())
-        theirs = con.sql(f"select row, {chosen} from d window w as (partition by k order by t{', row' if closed == 'right' else ''} "
-                         f"{frame_text}) order by row").to_arrow_table()
+        theirs = con.sql(
+            f"select row, {chosen} from d window w as (partition by k order by t{', row' if closed == 'right' else ''} "
+            f"{frame_text}) order by row"
+        ).to_arrow_table()
         ours = sw.rolling(table, time="t", by="k", windows={"w": window}, aggs=AGGS, closed=closed)
         for agg in words:
             close(ours.column(f"{agg}_w").to_pylist(), theirs.column(agg).to_pylist(), agg)

@@ -2,10 +2,8 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import slidewise as sw
 from tests.engines.local.oracle import (
     ROWS_OF,
     frames,
@@ -15,10 +13,20 @@ from tests.engines.local.oracle import (
     windows_of_rows,
 )
 
-SCHEMA = pa.schema([
-    ("row", pa.int64()), ("t", pa.int64()), ("k", pa.string()), ("k2", pa.int32()), ("x", pa.float64()), ("n", pa.int64()),
-    ("flag", pa.bool_()), ("name", pa.string()),
-])
+import slidewise as sw
+
+SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("t", pa.int64()),
+        ("k", pa.string()),
+        ("k2", pa.int32()),
+        ("x", pa.float64()),
+        ("n", pa.int64()),
+        ("flag", pa.bool_()),
+        ("name", pa.string()),
+    ]
+)
 WINDOWS = {
     "time": 5,
     "offset": sw.time(4, offset=2),
@@ -45,12 +53,21 @@ def lists(result, windows):
     return {name: [x or [] for x in result.column(f"rows_{name}").to_pylist()] for name in windows}
 
 
-@given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED), ties=st.sampled_from(["peers", "arrival"]),
-       order=st.sampled_from([(), ("n",), ("name", "n")]), exclude=st.booleans(), origin=st.sampled_from([None, 1]))
+@given(
+    frame=frames(),
+    by=KEYS,
+    closed=st.sampled_from(CLOSED),
+    ties=st.sampled_from(["peers", "arrival"]),
+    order=st.sampled_from([(), ("n",), ("name", "n")]),
+    exclude=st.booleans(),
+    origin=st.sampled_from([None, 1]),
+)
 def test_event(frame, by, closed, ties, order, exclude, origin):
     arguments = dict(closed=closed, ties=ties, order=order, exclude_current=exclude, origin=origin)
     result = sw.rolling(table(frame), time="t", by=by, windows=WINDOWS, aggs=AGGS, **arguments)
-    assert repr(result.select(SCHEMA.names).to_pylist()) == repr(table(frame).to_pylist()), "rows come back as they were"
+    assert repr(result.select(SCHEMA.names).to_pylist()) == repr(table(frame).to_pylist()), (
+        "rows come back as they were"
+    )
     assert lists(result, WINDOWS) == windows_of_rows(frame, WINDOWS, by, **arguments)
 
 
@@ -67,14 +84,23 @@ def test_latest(frame, by, closed, order):
 SLIDING = {"a": sw.time(5, slide=3), "b": sw.time(3, slide=2, offset=1), "c": sw.tumbling(4), "d": sw.time(2, slide=6)}
 
 
-@given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED), names=st.sets(st.sampled_from("abcd"), min_size=1),
-       origin=st.sampled_from([None, 1]))
+@given(
+    frame=frames(),
+    by=KEYS,
+    closed=st.sampled_from(CLOSED),
+    names=st.sets(st.sampled_from("abcd"), min_size=1),
+    origin=st.sampled_from([None, 1]),
+)
 def test_slide(frame, by, closed, names, origin):
     windows = {name: SLIDING[name] for name in sorted(names)}
-    result = sw.rolling(table(frame), time="t", by=by, windows=windows, aggs=AGGS, emit="slide", closed=closed, origin=origin)
+    result = sw.rolling(
+        table(frame), time="t", by=by, windows=windows, aggs=AGGS, emit="slide", closed=closed, origin=origin
+    )
     ordered, found = windows_of_boundaries(frame, windows, by, closed, origin=origin)
     keys = list(dict.fromkeys(ordered.key))
-    assert [(tuple(row[k] for k in by), row["t"]) for row in result.to_pylist()] == [(keys[c], b) for c, b in sorted(found)]
+    assert [(tuple(row[k] for k in by), row["t"]) for row in result.to_pylist()] == [
+        (keys[c], b) for c, b in sorted(found)
+    ]
     for row, key in zip(result.to_pylist(), sorted(found)):
         for name in windows:
             assert row[f"rows_{name}"] == found[key].get(name), "a window without a boundary here has no answer"
@@ -86,7 +112,9 @@ def test_slide_of_windows_that_end_with_a_row(frame, by, kind):
     result = sw.rolling(table(frame), time="t", by=by, windows={"w": window}, aggs=AGGS, emit="slide")
     every = windows_of_rows(frame, {"w": window}, by)["w"]
     if kind == "session":  # the last row of a session sees all of it: no longer list with the same beginning
-        expected = {tuple(rows) for rows in every if not any(len(r) > len(rows) and r[: len(rows)] == rows for r in every)}
+        expected = {
+            tuple(rows) for rows in every if not any(len(r) > len(rows) and r[: len(rows)] == rows for r in every)
+        }
     elif kind == "punctuation":
         expected = {tuple(rows) for rows in every if frame["flag"][rows[-1]]}
     else:
@@ -96,7 +124,13 @@ def test_slide_of_windows_that_end_with_a_row(frame, by, kind):
     assert result.column("t").to_pylist() == [frame["t"][rows[-1]] for rows in result.column("rows_w").to_pylist()]
 
 
-@given(frame=frames(), queries=frames(8), by=KEYS, closed=st.sampled_from([None, *CLOSED]), order=st.sampled_from([(), ("n",)]))
+@given(
+    frame=frames(),
+    queries=frames(8),
+    by=KEYS,
+    closed=st.sampled_from([None, *CLOSED]),
+    order=st.sampled_from([(), ("n",)]),
+)
 def test_as_of(frame, queries, by, closed, order):
     arguments = {"order": order} if closed is None else {"order": order, "closed": closed}
     result = sw.as_of(table(queries), table(frame), time="t", by=by, windows=WINDOWS, aggs=AGGS, **arguments)
@@ -110,22 +144,38 @@ def test_as_of(frame, queries, by, closed, order):
 @given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED))
 def test_as_of_its_own_rows_is_rolling(frame, by, closed):
     """Queries at the rows of the data see what the rows see, where ties are peers."""
-    windows = {name: w for name, w in WINDOWS.items() if name in ("time", "offset", "slide", "sparse", "tumbling", "session", "lifetime")}
+    windows = {
+        name: w
+        for name, w in WINDOWS.items()
+        if name in ("time", "offset", "slide", "sparse", "tumbling", "session", "lifetime")
+    }
     arguments = dict(time="t", by=by, windows=windows, aggs=AGGS, closed=closed)
     own, rows = sw.as_of(table(frame), table(frame), **arguments), sw.rolling(table(frame), **arguments)
     assert repr(own.to_pylist()) == repr(rows.to_pylist())
 
 
 @pytest.mark.parametrize("exclude", [False, True])
+@settings(max_examples=40)
 @given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED))
 def test_compiled_aggregates(exclude, frame, by, closed):
     """Nulls are skipped, where= chooses, NaN propagates and leaves no trace; argmax keeps its argument's type."""
     windows = {name: WINDOWS[name] for name in ("time", "rows", "slide")}
-    aggs = {"total": sw.sum("x"), "peak": sw.max("n"), "who": sw.argmax("n", "name"), "n": sw.count(), "nx": sw.count("x"),
-            "marked": sw.sum("x", where="flag"), "least": sw.min("name"), "oldest": sw.first("name"), "youngest": sw.last("n")}
-    result = sw.rolling(table(frame), time="t", by=by, windows=windows, aggs=aggs, closed=closed, exclude_current=exclude)
+    aggs = {
+        "total": sw.sum("x"),
+        "peak": sw.max("n"),
+        "who": sw.argmax("n", "name"),
+        "n": sw.count(),
+        "nx": sw.count("x"),
+        "marked": sw.sum("x", where="flag"),
+        "least": sw.min("name"),
+        "oldest": sw.first("name"),
+        "youngest": sw.last("n"),
+    }
+    result = sw.rolling(
+        table(frame), time="t", by=by, windows=windows, aggs=aggs, closed=closed, exclude_current=exclude
+    )
     inside = windows_of_rows(frame, windows, by, closed, exclude_current=exclude)
-    column = lambda name, rows: [frame[name][row] for row in rows]  # noqa: E731
+    column = lambda name, rows: [frame[name][row] for row in rows]
     for w in windows:
         for i, rows in enumerate(inside[w]):
             row = {name: result.column(f"{name}_{w}")[i].as_py() for name in aggs}
@@ -139,7 +189,9 @@ def test_compiled_aggregates(exclude, frame, by, closed):
             assert row["youngest"] == next((x for x in column("n", rows)[::-1] if x is not None), None)
             best = max((n for n in column("n", rows) if n is not None), default=None)
             first = next((r for r in rows if frame["n"][r] == best and best is not None), None)
-            assert row["who"] == (None if first is None else frame["name"][first]), "the first of equals; a null is kept"
+            assert row["who"] == (None if first is None else frame["name"][first]), (
+                "the first of equals; a null is kept"
+            )
 
 
 def same(a, b):

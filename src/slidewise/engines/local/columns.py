@@ -142,7 +142,11 @@ def result_array(layout: Layout, leaves: tuple, ok: np.ndarray | None) -> pa.Arr
     def build(shape, valid):
         if not isinstance(shape, tuple):
             values = next(remaining)
-            return truths(values, valid) if shape.dtype == np.bool_ else fixed_width(values, valid, pa.from_numpy_dtype(shape.dtype))
+            return (
+                truths(values, valid)
+                if shape.dtype == np.bool_
+                else fixed_width(values, valid, pa.from_numpy_dtype(shape.dtype))
+            )
         names = getattr(shape[0], "_fields", None) or [str(k) for k in range(len(shape) - 1)]
         children = [build(part, None) for part in shape[1:]]
         mask = None if valid is None else pa.array(valid == 0)
@@ -156,5 +160,7 @@ def object_array(values: list, like: pa.DataType | None, name: str) -> pa.Array:
     try:
         return pa.array(values, like) if like is not None else pa.array(values, from_pandas=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InputTypeError(f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "
-                             "lists or dicts of one type") from None
+        raise InputTypeError(
+            f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "
+            "lists or dicts of one type"
+        ) from None

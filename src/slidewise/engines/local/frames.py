@@ -4,6 +4,8 @@ A result keeps the ways of the columns it comes from: NumPy-backed pandas column
 nulls become Int64, which loses nothing), nullable and Arrow-backed ones give their own kind, categories stay categories.
 """
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -54,7 +56,9 @@ class PolarsFrame:
         chosen = self.data.select(list(needed))
         for name, kind in chosen.schema.items():
             if kind == pl.Object:
-                raise InputError(f"column {name!r} holds Python objects, which Polars cannot hand over; convert it first")
+                raise InputError(
+                    f"column {name!r} holds Python objects, which Polars cannot hand over; convert it first"
+                )
         return chosen.to_arrow()
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
@@ -63,7 +67,9 @@ class PolarsFrame:
     def listed(self, outputs, result: pa.Table, request: Request):
         import polars as pl
 
-        kept = [pl.Series(name, result.column(name)) for name in result.column_names if name in (*request.by, request.time)]
+        kept = [
+            pl.Series(name, result.column(name)) for name in result.column_names if name in (*request.by, request.time)
+        ]
         kept = [s.cast(self.data.schema[s.name]) if s.name in request.by else s for s in kept]
         return pl.DataFrame([*kept, *self._series(outputs, result, request, self)])
 
@@ -125,7 +131,9 @@ class PandasFrame:
     def _column(self, output: Output, result: pa.Table, request: Request, data: "PandasFrame"):
         bound = request.aggs[output.aggregate]
         like = bound.operator.result_like
-        source = data.source(bound.columns[like if like is not None else 0]).dtype if bound.columns else np.dtype(np.int64)
+        source = (
+            data.source(bound.columns[like if like is not None else 0]).dtype if bound.columns else np.dtype(np.int64)
+        )
         return _to_pandas(result.column(output.column), source, like is not None)
 
 
@@ -143,12 +151,18 @@ def _arrow(series) -> pa.Array:
         return pa.array(series.to_numpy())
     if isinstance(kind, np.dtype) and kind.kind == "f":
         return _without_nan(np.ascontiguousarray(series.to_numpy()))
-    unit = getattr(kind, "unit", None) or (np.datetime_data(kind)[0] if isinstance(kind, np.dtype) and kind.kind in "mM" else None)
+    unit = getattr(kind, "unit", None) or (
+        np.datetime_data(kind)[0] if isinstance(kind, np.dtype) and kind.kind in "mM" else None
+    )
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view("i8"))
         missing = ticks == np.iinfo(np.int64).min
         zone = getattr(kind, "tz", None)
-        found = pa.duration(unit) if getattr(kind, "kind", "") == "m" else pa.timestamp(unit, None if zone is None else str(zone))
+        found = (
+            pa.duration(unit)
+            if getattr(kind, "kind", "") == "m"
+            else pa.timestamp(unit, None if zone is None else str(zone))
+        )
         return fixed_width(ticks, (~missing).view(np.uint8) if missing.any() else None, found)
     found = pa.array(series.array, from_pandas=True)
     if isinstance(found, pa.ChunkedArray):
@@ -176,8 +190,12 @@ def _to_pandas(column, source, same: bool):
         array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
     if isinstance(source, pd.ArrowDtype):
         return pd.Series(array, dtype=pd.ArrowDtype(array.type)).array
-    masked = isinstance(source, pd.api.extensions.ExtensionDtype) and hasattr(source, "numpy_dtype") and hasattr(
-        source, "type") and getattr(source, "base", None) is None
+    masked = (
+        isinstance(source, pd.api.extensions.ExtensionDtype)
+        and hasattr(source, "numpy_dtype")
+        and hasattr(source, "type")
+        and getattr(source, "base", None) is None
+    )
     kind = array.type
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         if array.null_count == 0 and not masked:
@@ -208,14 +226,23 @@ def _writable(array: pa.Array) -> np.ndarray:
 def _nullable():
     import pandas as pd
 
-    kinds = {pa.int8(): pd.Int8Dtype(), pa.int16(): pd.Int16Dtype(), pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype(),
-             pa.uint8(): pd.UInt8Dtype(), pa.uint16(): pd.UInt16Dtype(), pa.uint32(): pd.UInt32Dtype(),
-             pa.uint64(): pd.UInt64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.float32(): pd.Float32Dtype(),
-             pa.float64(): pd.Float64Dtype()}
+    kinds = {
+        pa.int8(): pd.Int8Dtype(),
+        pa.int16(): pd.Int16Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.uint8(): pd.UInt8Dtype(),
+        pa.uint16(): pd.UInt16Dtype(),
+        pa.uint32(): pd.UInt32Dtype(),
+        pa.uint64(): pd.UInt64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.float32(): pd.Float32Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+    }
     return kinds.get
 
 
-KINDS = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}
+KINDS: dict[str, Any] = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}
 
 
 @entry

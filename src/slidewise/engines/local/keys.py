@@ -65,8 +65,10 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
     """The time column as ticks (int64) or float64. A missing time is an error."""
     if column.null_count:
         row = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
-        raise InputError(f"time column {name!r} has {column.null_count} null(s), the first in row {row}; "
-                         "a row without a time has no place in any window: drop or fill these rows first")
+        raise InputError(
+            f"time column {name!r} has {column.null_count} null(s), the first in row {row}; "
+            "a row without a time has no place in any window: drop or fill these rows first"
+        )
     array = one_array(column)
     kind = array.type
     if clock.kind == "real":
@@ -86,6 +88,8 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
         return values
     limit = np.iinfo(np.int64).max // clock.scale
     if len(values) and (values.max() > limit or values.min() < -limit):
-        raise InputError(f"time column {name!r}: these times do not fit int64 at the tick its windows need "
-                         f"({clock.tick_ns} ns); use a coarser window")
+        raise InputError(
+            f"time column {name!r}: these times do not fit int64 at the tick its windows need "
+            f"({clock.tick_ns} ns); use a coarser window"
+        )
     return values * clock.scale

@@ -4,7 +4,6 @@ The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops
 is needed to go on is in the algorithm's own arrays and in `carry`.
 """
 
-
 from slidewise.algebra.cache import entry, inlined
 from slidewise.algebra.kernel import assign, combine, emit, get, lift, open_arrays, open_state, ptr, put, row
 from slidewise.algorithms.drivers import answer
@@ -79,8 +78,32 @@ def slide(alg, op, H, W_, V_, m, scratch, carry, X_, MASK_, starts_, ends_, OUT_
 
 
 @entry
-def slide_around(alg, op, H, W_, V_, m, scratch, carry, H2, W2_, V2_, m2, scratch2, carry2, X_, MASK_, starts_, ends_, starts2_,
-                 ends2_, OUT_, OK_, lo, hi):
+def slide_around(
+    alg,
+    op,
+    H,
+    W_,
+    V_,
+    m,
+    scratch,
+    carry,
+    H2,
+    W2_,
+    V2_,
+    m2,
+    scratch2,
+    carry2,
+    X_,
+    MASK_,
+    starts_,
+    ends_,
+    starts2_,
+    ends2_,
+    OUT_,
+    OK_,
+    lo,
+    hi,
+):
     """Two windows side by side, and the results of both together: a row's frame without the row."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     W2, V2 = ptr(W2_), open_state(op, V2_)
@@ -91,7 +114,9 @@ def slide_around(alg, op, H, W_, V_, m, scratch, carry, H2, W2_, V2_, m2, scratc
     first, last, first2, last2 = carry[0], carry[1], carry2[0], carry2[1]
     for i in range(lo, hi):
         st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
-        st2, first2, last2 = move_to(alg, op, W2, V2, m2, st2, scratch2, first2, last2, starts2[i], ends2[i], X, MASK, masked)
+        st2, first2, last2 = move_to(
+            alg, op, W2, V2, m2, st2, scratch2, first2, last2, starts2[i], ends2[i], X, MASK, masked
+        )
         if size_(alg, st) == 0:
             st2 = answer(alg, op, W2, V2, m2, st2, scratch2, OUT, OK, i)
         elif size_(alg, st2) == 0:
@@ -145,7 +170,15 @@ def slide_runs(alg, op, H, W_, V_, m, scratch, carry, began_, edges_, X_, MASK_,
     began, edges, MASK, starts, ends = open_arrays((began_, edges_, MASK_, starts_, ends_))
     masked, count = len(MASK_) > 0, len(edges_)
     st = load_(alg, op, H, W, V, m)
-    first, last, rows, opened, edge, oldest, closed = carry[0], carry[1], carry[2], carry[3], carry[4], carry[5], carry[6]
+    first, last, rows, opened, edge, oldest, closed = (
+        carry[0],
+        carry[1],
+        carry[2],
+        carry[3],
+        carry[4],
+        carry[5],
+        carry[6],
+    )
     run = get(op, V, scratch + 2)
     for i in range(lo, hi):
         start, end = starts[i], ends[i]

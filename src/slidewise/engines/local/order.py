@@ -109,7 +109,9 @@ def _break_ties(ordered: Ordered, ties: list[pa.ChunkedArray]) -> Ordered:
 def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
     """The place of each value among the distinct ones, nulls first, then NaN last: for order= columns of any type."""
     try:
-        ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.uint64)
+        ranks = (
+            pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.uint64)
+        )
     except pa.ArrowNotImplementedError:  # lists, structs, maps: by their parts, one value after the other
         keys = [_by_parts(value) for value in column.to_pylist()]
         place = {key: number for number, key in enumerate(sorted(set(keys)))}

@@ -41,8 +41,15 @@ def run(plan: Plan, table: pa.Table, *, threads: int | None = None) -> pa.Table:
         return _fill(plan, table, ordered, make(plan, table, ordered))
 
 
-def run_as_of(plan: Plan, queries: pa.Table, table: pa.Table, *, query_time: str | None = None,
-              query_by: tuple[str, ...] | None = None, threads: int | None = None) -> pa.Table:
+def run_as_of(
+    plan: Plan,
+    queries: pa.Table,
+    table: pa.Table,
+    *,
+    query_time: str | None = None,
+    query_by: tuple[str, ...] | None = None,
+    threads: int | None = None,
+) -> pa.Table:
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
     query_time, query_by = query_time or request.time, request.by if query_by is None else query_by
@@ -50,10 +57,11 @@ def run_as_of(plan: Plan, queries: pa.Table, table: pa.Table, *, query_time: str
         n = len(table)
         both = [_joined(table.column(a), queries.column(b), a, b) for a, b in zip(request.by, query_by)]
         keys = encode(both)
-        split = (lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count))
+        split = lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count)
         ordered = _arranged(plan, table, split(slice(None, n)), workers)
-        moments = times_of(_same_type(queries.column(query_time), table.column(request.time).type, query_time), plan.clock,
-                           query_time)
+        moments = times_of(
+            _same_type(queries.column(query_time), table.column(request.time).type, query_time), plan.clock, query_time
+        )
         asked = arrange(moments, split(slice(n, None)), [], workers)
         return _fill(plan, table, ordered, for_queries(plan, queries, asked, table, ordered))
 
@@ -76,7 +84,9 @@ def _same_type(column, kind: pa.DataType, name: str):
     try:
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputTypeError(f"column {name!r} of the queries is {column.type}, the data's is {kind}: {error}") from None
+        raise InputTypeError(
+            f"column {name!r} of the queries is {column.type}, the data's is {kind}: {error}"
+        ) from None
 
 
 def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa.Table:
@@ -118,7 +128,9 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
             slices = slices or Slices(job, [(f.starts, f.ends) for f in targets.frames.values()])
             found = [slices.sweep(frames[0].starts, frames[0].ends)]
         elif len(frames) > 1:
-            found = _split(sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step)
+            found = _split(
+                sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step
+            )
         elif frames[0].behind is not None:
             found = [sweep_around(job, (frames[0].starts, frames[0].ends), frames[0].behind, targets.offsets)]
         else:
@@ -140,7 +152,10 @@ def _split(found, windows: int, step: Step) -> list:
         return values[size * q : size * (q + 1)]
 
     return [
-        (tuple(part(leaf, q) for leaf in out) if step.typed.compiled else part(out, q), None if ok is None else part(ok, q))
+        (
+            tuple(part(leaf, q) for leaf in out) if step.typed.compiled else part(out, q),
+            None if ok is None else part(ok, q),
+        )
         for q in range(windows)
     ]
 
@@ -210,7 +225,9 @@ def step_results(step: Step, columns: Columns, targets: Targets, out, ok, answer
         if view.flag is not None:
             flags = out[view.flag]
             good = _restored_flags(targets, flags if ok is None else flags & ok)
-        if view.bound.operator.empty is not None:  # a count of an empty window is 0, where the window has an answer at all
+        if (
+            view.bound.operator.empty is not None
+        ):  # a count of an empty window is 0, where the window has an answer at all
             if some is not None:
                 values[some == 0] = view.bound.operator.empty
             good = None if answered is None else targets.restored(answered)
@@ -227,7 +244,9 @@ def _object_results(step: Step, columns: Columns, targets: Targets, out, ok):
     if len(step.views) > 1:
         for view in step.views:
             empty = view.bound.operator.empty
-            found = [empty if r is None else r[view.value] if view.flag is None or r[view.flag] else None for r in values]
+            found = [
+                empty if r is None else r[view.value] if view.flag is None or r[view.flag] else None for r in values
+            ]
             yield view, object_array(found, None, view.bound.operator.signature)
         return
     like = step.typed.operator.result_like

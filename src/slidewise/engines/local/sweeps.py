@@ -10,6 +10,8 @@ Each gives (OUT, OK): results in the layout of the operator's result, and a byte
 Interpreted operators go through the same loops as their interpreted twins.
 """
 
+import itertools
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +50,7 @@ class Job:
 
     def __init__(self, workers: Workers, alg: Algorithm, typed: TypedOperator, X: tuple, mask: np.ndarray | None):
         self.workers, self.alg, self.typed = workers, alg, typed
-        self.mask = _ALL if mask is None else mask
+        self.mask: Any = _ALL if mask is None else mask
         self.X = X
         self.loops = kernels(typed)
         if not typed.compiled:
@@ -67,7 +69,7 @@ class Job:
     def parts(self, part, starts, ends, offsets) -> None:
         """part(lo, hi) over all frames, at the same time where they can be cut."""
         cuts = cut(starts, ends, offsets) if self.typed.compiled else [0, len(starts)]
-        self.workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in zip(cuts, cuts[1:]) if lo < hi])
+        self.workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in itertools.pairwise(cuts) if lo < hi])
 
     def done(self, OUT, OK):
         """Results; the second is None where there is one for every frame."""
@@ -84,7 +86,9 @@ def sweep(job: Job, starts, ends, offsets):
     def part(lo, hi):
         store = Store(job.alg, job.typed, loops.longest(starts[lo:hi], ends[lo:hi]), int(starts[lo]))
         job.workers.pieces(
-            lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
+            lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j),
+            lo,
+            hi,
         )
 
     job.parts(part, starts, ends, offsets)
@@ -97,9 +101,16 @@ def sweep_around(job: Job, before, behind, offsets):
     frames = job.indexes(*before, *behind)
 
     def part(lo, hi):
-        a, b = (Store(job.alg, job.typed, loops.longest(one[0][lo:hi], one[1][lo:hi]), int(one[0][lo])) for one in (before, behind))
+        a, b = (
+            Store(job.alg, job.typed, loops.longest(one[0][lo:hi], one[1][lo:hi]), int(one[0][lo]))
+            for one in (before, behind)
+        )
         job.workers.pieces(
-            lambda i, j: job.loops.slide_around(job.alg, job.typed, *a.all, *b.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
+            lambda i, j: job.loops.slide_around(
+                job.alg, job.typed, *a.all, *b.all, job.X, job.mask, *frames, OUT, OK, i, j
+            ),
+            lo,
+            hi,
         )
 
     job.parts(part, before[0], behind[1], offsets)
@@ -116,8 +127,9 @@ def sweep_ranges(job: Job, starts: list[np.ndarray], ends, offsets):
 
     def part(lo, hi):
         store = Store(job.alg, job.typed, size, more=len(starts))
-        module.run_ranges(job.typed, len(starts), store.W, store.V, store.m, store.scratch, job.X, job.mask, *frames, OUT, OK,
-                          lo, hi)
+        module.run_ranges(
+            job.typed, len(starts), store.W, store.V, store.m, store.scratch, job.X, job.mask, *frames, OUT, OK, lo, hi
+        )
 
     job.parts(part, min(starts, key=lambda one: int(one.sum())), ends, offsets)
     return job.done(OUT, OK)
@@ -137,8 +149,11 @@ def sweep_runs(job: Job, starts, ends, offsets):
         store.carry[4] = int(np.searchsorted(edges, starts[lo], side="right"))
         began = np.zeros(store.m + 1, np.int64) if job.typed.compiled else [0] * (store.m + 1)
         job.workers.pieces(
-            lambda i, j: job.loops.slide_runs(job.alg, job.typed, *store.all, began, frames[0], job.X, job.mask, *frames[1:], OUT,
-                                              OK, i, j), lo, hi
+            lambda i, j: job.loops.slide_runs(
+                job.alg, job.typed, *store.all, began, frames[0], job.X, job.mask, *frames[1:], OUT, OK, i, j
+            ),
+            lo,
+            hi,
         )
 
     job.parts(part, starts, ends, offsets)
@@ -158,7 +173,11 @@ class Slices:
         scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
         edges = job.indexes(self.edges)[0]
         job.workers.pieces(
-            lambda lo, hi: job.loops.fold_slices(typed, scratch, job.X, job.mask, edges, self.partials, self.some, lo, hi), 0, count
+            lambda lo, hi: job.loops.fold_slices(
+                typed, scratch, job.X, job.mask, edges, self.partials, self.some, lo, hi
+            ),
+            0,
+            count,
         )
 
     def sweep(self, starts, ends):
@@ -171,8 +190,11 @@ class Slices:
         if len(starts):
             store = Store(job.alg, job.typed, size, int(first[0]))
             job.workers.pieces(
-                lambda i, j: job.loops.slide_slices(job.alg, job.typed, *store.all, self.partials, self.some, *frames, OUT, OK, i, j),
-                0, len(starts),
+                lambda i, j: job.loops.slide_slices(
+                    job.alg, job.typed, *store.all, self.partials, self.some, *frames, OUT, OK, i, j
+                ),
+                0,
+                len(starts),
             )
         return job.done(OUT, OK)
 

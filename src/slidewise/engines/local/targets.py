@@ -72,14 +72,23 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
     request = plan.request
     first = next(iter(plan.ticks.values()))
     if any(ticks.calendar for ticks in plan.ticks.values()):
-        raise UnsupportedError('emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"')
+        raise UnsupportedError(
+            'emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"'
+        )
     if first.kind in ("time", "tumbling"):
         moments, moment_offsets = moments_of(list(plan.ticks.values()), ordered.times, ordered.offsets, request.closed)
         found = {}
         for name, ticks in plan.ticks.items():
             still = Ticks("time", ticks.range, 0, ticks.offset)
-            starts, ends = frames_as_of(still, moments, moment_offsets, ordered.times, ordered.offsets, closed=request.closed,
-                                        run=ordered.workers.spread)
+            starts, ends = frames_as_of(
+                still,
+                moments,
+                moment_offsets,
+                ordered.times,
+                ordered.offsets,
+                closed=request.closed,
+                run=ordered.workers.spread,
+            )
             found[name] = Frames(starts, ends, answered=answers(ticks, moments) if len(plan.ticks) > 1 else None)
         keys = np.repeat(np.arange(len(moment_offsets) - 1), np.diff(moment_offsets))
         return _listed(plan, table, ordered, ordered.offsets[keys], moments, found)
@@ -105,8 +114,17 @@ def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, 
         rule = end_rule(ticks)
         rule = rule if rule[0] in ("moment", "rows") else ("moment", 0, 0, 0)
         column = window_column(ticks, table, ordered)
-        starts, ends = frames_as_of(ticks, asked.times, asked.offsets, ordered.times, ordered.offsets,
-                                    closed=plan.request.closed, column=column, ends=known.get(rule), run=ordered.workers.spread)
+        starts, ends = frames_as_of(
+            ticks,
+            asked.times,
+            asked.offsets,
+            ordered.times,
+            ordered.offsets,
+            closed=plan.request.closed,
+            column=column,
+            ends=known.get(rule),
+            run=ordered.workers.spread,
+        )
         known[rule] = ends
         found[name] = Frames(starts, ends)
     return Targets(queries, found, asked.offsets, asked)
@@ -118,9 +136,17 @@ def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | Non
     distinct = bool(without_ties(ordered.times, ordered.offsets))
     for name, ticks in plan.ticks.items():
         rule = end_rule(ticks, request.ties, closed or request.closed)
-        starts, ends = frames(ticks, ordered.times, ordered.offsets, closed=closed or request.closed, ties=request.ties,
-                              column=window_column(ticks, table, ordered), ends=known.get(rule), distinct=distinct,
-                              run=ordered.workers.spread)
+        starts, ends = frames(
+            ticks,
+            ordered.times,
+            ordered.offsets,
+            closed=closed or request.closed,
+            ties=request.ties,
+            column=window_column(ticks, table, ordered),
+            ends=known.get(rule),
+            distinct=distinct,
+            run=ordered.workers.spread,
+        )
         known[rule] = ends
         found[name] = _without_self(starts, ends) if request.exclude_current else Frames(starts, ends)
     return found
@@ -134,13 +160,19 @@ def _without_self(starts: np.ndarray, ends: np.ndarray) -> Frames:
 
 def _pick(found: dict[str, Frames], places: np.ndarray) -> dict[str, Frames]:
     return {
-        name: Frames(f.starts[places], f.ends[places], None if f.behind is None else (f.behind[0][places], f.behind[1][places]),
-                     None if f.answered is None else f.answered[places])
+        name: Frames(
+            f.starts[places],
+            f.ends[places],
+            None if f.behind is None else (f.behind[0][places], f.behind[1][places]),
+            None if f.answered is None else f.answered[places],
+        )
         for name, f in found.items()
     }
 
 
-def _listed(plan: Plan, table: pa.Table, ordered: Ordered, places: np.ndarray, moments, found: dict[str, Frames]) -> Targets:
+def _listed(
+    plan: Plan, table: pa.Table, ordered: Ordered, places: np.ndarray, moments, found: dict[str, Frames]
+) -> Targets:
     """A new table of key and time, a row for each target: keys in the order of their first row, then by time."""
     n = len(ordered.times)
     rows = np.arange(n) if ordered.place is None else None

@@ -3,6 +3,7 @@
 Where rows are cut depends on the data only, never on the machine: results are the same to the bit on one core and on many.
 """
 
+import itertools
 import os
 import sys
 import threading
@@ -65,7 +66,7 @@ class Workers:
             self.pieces(part, 0, count)
             return
         cuts = [count * k // self.threads for k in range(self.threads + 1)]
-        self.each([lambda lo=lo, hi=hi: self.pieces(part, lo, hi) for lo, hi in zip(cuts, cuts[1:])])
+        self.each([lambda lo=lo, hi=hi: self.pieces(part, lo, hi) for lo, hi in itertools.pairwise(cuts)])
 
     def every(self, test: Callable[[int, int], bool], count: int) -> bool:
         """Whether test(lo, hi) holds for every part of [0, count)."""
@@ -94,7 +95,9 @@ class Progress:
         self.total, self.what, self.done = max(total, 1), what, 0
         self.began = time.monotonic()
         self.shown = False
-        self.looking = sys.stderr is not None and sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+        self.looking = (
+            sys.stderr is not None and sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
+        )
 
     def step(self, label: str) -> None:
         if self.looking and time.monotonic() - self.began > self.AFTER_SECONDS:

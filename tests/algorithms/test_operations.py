@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.algorithms.cases import AFFINE, NON_COMMUTATIVE
 from tests.algorithms.support import IN_ORDER, Running, result, results
@@ -86,6 +86,7 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("op", INTERPRETED.values(), ids=lambda op: op.name)
 @pytest.mark.parametrize("name", IN_ORDER)
+@settings(max_examples=60)
 @given(steps=STEPS)
 def test_any_order_of_operations(name, op, steps):
     if serves(name, op) is not None:
@@ -210,6 +211,7 @@ def test_floats_are_refused_unless_somebody_insists(name):
     assert "inverse" in serves(name, sw.sum().typed((np.dtype(np.float64),)), insist=True)
 
 
+@pytest.mark.filterwarnings("ignore::slidewise.algebra.typed.InterpretedWarning")
 def test_slick_deque_takes_selective_or_invertible():
     for case in NON_COMMUTATIVE.values():
         with pytest.raises(UnsupportedError, match="selects one of its arguments or has an exact inverse"):

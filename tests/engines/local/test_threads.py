@@ -1,0 +1,93 @@
+"""Parts for threads join without a seam; an error or Ctrl-C stops the rest; progress is shown to people only."""
+
+import io
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import slidewise as sw
+from slidewise.engines.local import threads
+from slidewise.engines.local.sweeps import ROWS_A_PART, cut
+from slidewise.engines.local.threads import Progress, Workers
+
+
+@pytest.mark.parametrize("keys", [1, 40])
+def test_parts_join_without_a_seam(keys):
+    """Sums of whole numbers, by prefix sums: exact in any grouping, however the rows are cut."""
+    n = 5 * ROWS_A_PART + 17
+    rng = np.random.default_rng(0)
+    k = np.sort(rng.integers(0, keys, n))
+    x = rng.integers(-50, 50, n)
+    table = pa.table({"t": np.arange(n), "k": k, "x": x.astype(np.float64), "i": x})
+    windows = {"rows": sw.rows(700), "steps": sw.time(900, slide=300), "anew": sw.tumbling(500)}
+    out = sw.rolling(table, time="t", by="k", windows=windows, aggs={"x": sw.sum("x"), "i": sw.sum("i")})
+    total = np.concatenate([[0], np.cumsum(x)])
+    first = np.searchsorted(k, k)
+    last = np.arange(n)
+    bounds = {
+        "rows": (np.maximum(first, last - 699), last + 1),
+        "steps": (np.maximum(first, last // 300 * 300 - 899), np.maximum(first, last // 300 * 300 + 1)),
+        "anew": (np.maximum(first, (last - 1) // 500 * 500 + 1), last + 1),
+    }
+    for name, (start, end) in bounds.items():
+        start = np.minimum(np.maximum(start, 0), end)
+        expected = np.where(end > start, total[end] - total[start], 0)
+        for column in (f"x_{name}", f"i_{name}"):
+            assert (out.column(column).fill_null(0).to_numpy() == expected).all(), column
+
+
+def test_cuts_depend_on_the_data_alone_and_prefer_the_start_of_a_key():
+    n = 4 * ROWS_A_PART
+    starts, ends = np.arange(n), np.arange(1, n + 1)
+    offsets = np.array([0, n // 4 + 5, n], np.int64)
+    assert n // 4 + 5 in cut(starts, ends, offsets)
+    whole = np.zeros(n, np.int64)
+    assert cut(whole, ends, np.array([0, n])) == [0, n], (
+        "windows that reach back to the start would be read again and again"
+    )
+    assert cut(starts[:100], ends[:100], None) == [0, 100]
+
+
+def test_the_first_error_stops_the_others():
+    done, begun = [], threading.Event()
+    with pytest.raises(KeyboardInterrupt), Workers(2) as workers:
+
+        def fail():
+            begun.wait(5)
+            raise KeyboardInterrupt
+
+        def work():
+            def piece(lo, hi):
+                begun.set()
+                done.append(lo)
+                while not workers.stopped:
+                    threading.Event().wait(0.001)
+
+            workers.pieces(piece, 0, 100 * threads.PIECE)
+
+        workers.each([fail, work])
+    assert len(done) == 1, "no further piece was begun"
+
+
+def test_progress_is_for_people(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    for screen, shown in ((io.StringIO(), False), (Screen(), True)):
+        monkeypatch.setattr("sys.stderr", screen)
+        monkeypatch.setattr(Progress, "AFTER_SECONDS", -1.0)
+        progress = Progress(4, "rolling")
+        progress.step("total over 1h")
+        progress.step("total over 2h")
+        progress.close()
+        assert (" 25 %" in screen.getvalue() and "total over 2h" in screen.getvalue()) is shown
+
+
+def test_how_many_threads(monkeypatch):
+    monkeypatch.setenv("SLIDEWISE_THREADS", "7")
+    assert threads.thread_count() == 7
+    monkeypatch.setenv("SLIDEWISE_THREADS", "many")
+    assert threads.thread_count() >= 1

@@ -1,0 +1,69 @@
+"""What a user says: lengths, labels, names."""
+
+import datetime
+
+import numpy as np
+import pytest
+
+import slidewise as sw
+from slidewise.windows.duration import nanoseconds, text_of
+from slidewise.windows.spec import named_windows
+
+HOUR = 3600 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1h", HOUR),
+        ("60min", HOUR),
+        ("60m", HOUR),
+        ("1H", HOUR),
+        ("1h30m", HOUR * 3 // 2),
+        ("1.5h", HOUR * 3 // 2),
+        ("1 hour", HOUR),
+        ("10 minutes", HOUR // 6),
+        ("1d", 24 * HOUR),
+        ("1w", 168 * HOUR),
+        ("5ms", 5_000_000),
+        ("7us", 7_000),
+        ("3ns", 3),
+        ("h", HOUR),
+    ],
+)
+def test_lengths_of_time(text, ns):
+    assert nanoseconds(text) == ns
+
+
+def test_other_lengths_of_time():
+    assert nanoseconds(datetime.timedelta(minutes=90)) == HOUR * 3 // 2
+    assert nanoseconds(np.timedelta64(90, "m")) == HOUR * 3 // 2
+    assert [text_of(ns) for ns in (HOUR, HOUR * 3 // 2, 1500, 168 * HOUR)] == ["1h", "90m", "1500ns", "1w"]
+
+
+@pytest.mark.parametrize(
+    ("window", "label"),
+    [
+        ("1h", "1h"),
+        (datetime.timedelta(hours=1), "1h"),
+        (10, "10"),
+        (sw.time(2.5), "2.5"),
+        (sw.rows(100), "100r"),
+        (sw.time("1h", slide="5m", offset="1m"), "1h_slide_5m_offset_1m"),
+        (sw.tumbling("1d"), "tumbling_1d"),
+        (sw.session("30m"), "session_30m"),
+        (sw.delta("price", 5), "delta_price_5"),
+        (sw.punctuation("end"), "punctuation_end"),
+        (sw.lifetime(), "lifetime"),
+        (sw.rows(10, slide=5), "10r_slide_5"),
+        (sw.time("1d", calendar=True), "1d_calendar"),
+    ],
+)
+def test_labels(window, label):
+    assert list(named_windows([window])) == [label]
+    assert list(named_windows({"mine": window})) == ["mine"]
+
+
+def test_an_origin_goes_to_windows_that_have_none():
+    named = named_windows({"a": "1h", "b": sw.time("1h", origin="15m")}, origin="30m")
+    assert (named["a"].origin, named["b"].origin) == ("30m", "15m")

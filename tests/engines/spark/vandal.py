@@ -14,9 +14,9 @@ class Vandal(BucketProcessor):
         log, _ = self._open(int(key[0]))
         if log.exists:
             number = log.head.segments[-1].number
-            data = bytearray(self._store.read(number))
+            data = bytearray(self.store.read(number))
             data[-20] ^= 16
-            self._store.write(number, bytes(data))
+            self.store.write(number, bytes(data))
         return iter([])
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo):

@@ -40,6 +40,7 @@ _HEAD_MAGIC = b"SWH1"
 FORMAT = 1
 NOTHING = b"\0" * 16
 """The state before the first entry."""
+Span = tuple[bytes, bytes]
 
 
 class Store(Protocol):
@@ -78,6 +79,11 @@ class Segment(msgspec.Struct, array_like=True, frozen=True):
     high: int | None
     """The youngest event time in it; None if it holds none."""
     checksum: int
+
+    @property
+    def span(self) -> tuple[bytes, bytes]:
+        """From which state to which: says what is in it. The uuid alone does not, since merging keeps it."""
+        return self.parent, self.uuid
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -198,13 +204,14 @@ class Log:
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 
-    def append(self, table: pa.Table, high: int | None) -> bytes:
-        """One more entry; `high` is its youngest event time. Returns the uuid of the state it leads to."""
+    def append(self, table: pa.Table, high: int | None) -> Segment:
+        """One more entry; `high` is its youngest event time."""
         uuid = os.urandom(16)
         self.head.number += 1
-        self.head.segments.append(self._write(self.head.number, uuid, self.head.tip, 0, table, high))
+        segment = self._write(self.head.number, uuid, self.head.tip, 0, table, high)
+        self.head.segments.append(segment)
         self.head.tip = uuid
-        return uuid
+        return segment
 
     def trim(self, horizon: int | None) -> int:
         """Drop the oldest segments as long as all their events lie before `horizon`. Returns how many went.
@@ -218,18 +225,18 @@ class Log:
         del segments[:gone]
         return gone
 
-    def compact(self, known: Mapping[bytes, pa.Table] | None = None) -> dict[bytes, pa.Table]:
-        """Merge neighbours of one tier. `known` are tables at hand, by uuid: those need not be read again.
+    def compact(self, known: Mapping[Span, pa.Table] | None = None) -> dict[Span, pa.Table]:
+        """Merge neighbours of one tier. `known` are tables at hand, by span: those need not be read again.
 
-        Returns the tables of merged segments that may be merged once more, by uuid."""
+        Returns `known`, with merged segments that may be merged once more in the place of their parts."""
         known = dict(known or {})
         while (found := self._mergeable()) is not None:
             first, last, tier = found
             group = self.head.segments[first:last]
-            table = self._merge([known[s.uuid] if s.uuid in known else self.read(s) for s in group])
+            table = self._merge([known[s.span] if s.span in known else self.read(s) for s in group])
             for segment in group:
                 self._drop(segment)
-                known.pop(segment.uuid, None)
+                known.pop(segment.span, None)
             highs = [s.high for s in group if s.high is not None]
             merged = self._write(
                 group[-1].number, group[-1].uuid, group[0].parent, tier, table, max(highs) if highs and len(table) else None
@@ -237,7 +244,7 @@ class Log:
             self.head.segments[first:last] = [merged]
             self.merges += 1
             if merged.nbytes < self._limits.full:
-                known[merged.uuid] = table
+                known[merged.span] = table
         return known
 
     def _mergeable(self) -> tuple[int, int, int] | None:

@@ -20,8 +20,9 @@ import pyarrow as pa
 # No underscore in front: Spark makes named tuples of the rows, and those rename such columns.
 LABEL, KIND, BLOB = "slidewise_label", "slidewise_kind", "slidewise_blob"
 PACKED = f"{LABEL} int, {KIND} int, {BLOB} binary"
-EVENTS, FLUSH = 0, 1
-"""Kinds of packed rows: events of a bucket, or the word that no more will come."""
+EVENTS, FLUSH, DROP, NOTES, KEYS, LOAD = range(6)
+"""Kinds of packed rows: events of a bucket; the word that no more will come; and what moves state to other buckets
+(rebucket.py): the state of an old one goes, notes for all, keys and events of a new one."""
 
 BLOB_BYTES = 8 << 20
 """A blob is a row of Spark's: beyond some MB its buffers grow by doubling and copying."""

@@ -10,7 +10,7 @@ results that have become final come out, idle keys expire, and a checkpoint that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from slidewise.engines.spark import upgrade, workers
+from slidewise.engines.spark import rebucket, upgrade, workers
 from slidewise.engines.spark.counts import COUNTS, METRICS, as_text
 from slidewise.engines.spark.log import Limits, Log
-from slidewise.engines.spark.packing import BLOB, FLUSH, KIND, blob_of, table_of
+from slidewise.engines.spark.packing import BLOB, EVENTS, FLUSH, KIND, blob_of, table_of
 from slidewise.engines.spark.travel import Parcel
 from slidewise.live.keyed import META, Keyed, read_meta
 
@@ -77,26 +77,32 @@ class SparkStore:
     def remove(self, number: int) -> None:
         self._entries.removeKey((number,))
 
+    def clear(self) -> None:
+        self._entries.clear()
+        self._head.clear()
+
 
 class BucketProcessor(StatefulProcessor):
     """Runs the live engine of each bucket of a partition."""
 
     def __init__(self, plan: Plan):
-        self._plan = plan
+        self.plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._store = SparkStore(
+        self.store = SparkStore(
             handle.getValueState("head", "head binary"), handle.getMapState("log", "number bigint", "entry binary")
         )
         self._visited: set[int] = set()
+        self.gone: set[int] = set()
+        """Buckets that are no more: their timers are not armed again."""
         context = TaskContext.get()
         if context is None:  # Spark asks for the state's variables on the driver
             return
-        self._spec = self._plan.spec.open()
+        self.spec = self.plan.spec.open()
         self._query = context.getLocalProperty("sql.streaming.queryId")
         self._batch = int(context.getLocalProperty("streaming.sql.batchId"))
-        workers.CACHE.limit = self._plan.cache_bytes
+        workers.CACHE.limit = self.plan.cache_bytes
 
     def close(self) -> None:
         pass
@@ -104,32 +110,44 @@ class BucketProcessor(StatefulProcessor):
     # ---- what Spark calls -------------------------------------------------------------------------------------------
 
     def handleInputRows(self, key, rows: Iterator[pd.DataFrame], timerValues) -> Iterator[pd.DataFrame]:
-        blobs: list[bytes] = []
-        flush = False
+        label = int(key[0])
+        words: dict[int, list[bytes]] = {}
         for frame in rows:
             for kind, blob in zip(frame[KIND], frame[BLOB]):
-                if kind == FLUSH:
-                    flush = True
-                else:
-                    blobs.append(blob)
-        events = table_of(blobs, self._spec.schema) if blobs else None
-        yield from self._visit(int(key[0]), timerValues, events, flush)
+                words.setdefault(kind, []).append(blob)
+        if words.keys() - {EVENTS, FLUSH}:
+            rebucket.received(self, label, words, timerValues)
+        if EVENTS in words or FLUSH in words:
+            events = table_of(words[EVENTS], self.spec.schema) if EVENTS in words else None
+            yield from self._visit(label, timerValues, events, FLUSH in words)
 
     def handleExpiredTimer(self, key, timerValues, expiredTimerInfo) -> Iterator[pd.DataFrame]:
         label = int(key[0])
+        if label in self.gone:
+            return
         if label not in self._visited:
             yield from self._visit(label, timerValues, None, False)
         self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 1)
 
     def handleInitialState(self, key, initialState: pd.DataFrame, timerValues) -> None:
-        label = int(key[0])
+        def entry(engine) -> pa.Table:
+            found = engine.history(table_of(initialState[BLOB], self.spec.schema))
+            if self.spec.known_from is None:
+                return found
+            # A bucket's first event need not be the beginning of what is known.
+            return noted(found, read_meta(found) | {"known_from": self.spec.known_from})
+
+        self.load(int(key[0]), entry, timerValues)
+
+    def load(self, label: int, make: Callable[[Any], pa.Table], timer) -> None:
+        """Append an entry that comes from elsewhere than events, and absorb it."""
         log, _ = self._open(label)
         if not log.exists:
-            self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 1)
+            self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
         live = self._take(label, log, workers.Traffic())
-        entry = live.engine.history(table_of(initialState[BLOB], self._spec.schema))
+        entry = make(live.engine)
         live.engine.absorb(entry)
-        live.tail[log.append(entry, self._youngest(entry))] = entry
+        live.tail[log.append(entry, self._youngest(entry)).span] = entry
         log.note(self._note(live.engine))
         log.commit()
         workers.CACHE.give(self._key(label), live, log)
@@ -152,7 +170,7 @@ class BucketProcessor(StatefulProcessor):
         parts = []
         for outcome in self._outcomes(live.engine, timer, events, watermark, flush):
             if outcome.log is not None:
-                live.tail[log.append(outcome.log, self._youngest(outcome.log))] = outcome.log
+                live.tail[log.append(outcome.log, self._youngest(outcome.log)).span] = outcome.log
             for name, value in outcome.counts.items():
                 counts[name] += value
             if len(outcome.rows):
@@ -187,27 +205,27 @@ class BucketProcessor(StatefulProcessor):
         short: list[int | float | None] = [None]
 
         def accept(stored: bytes) -> None:
-            short[0] = upgrade.check(stored, self._spec, label)
+            short[0] = upgrade.check(stored, self.spec, label)
 
         log = Log(
-            self._store,
+            self.store,
             label=label,
-            buckets=self._plan.buckets,
-            signature=upgrade.encoded(self._spec),
+            buckets=self.plan.buckets,
+            signature=upgrade.encoded(self.spec),
             accept=accept,
             merge=merged,
-            limits=self._plan.limits,
+            limits=self.plan.limits,
         )
         return log, short[0]
 
     def _take(self, label: int, log: Log, traffic: workers.Traffic) -> workers.Live:
         def absorb(engine, entry: pa.Table) -> None:
-            engine.absorb(upgrade.conformed(entry, self._spec))
+            engine.absorb(upgrade.conformed(entry, self.spec))
 
-        return workers.CACHE.take(self._key(label), log, lambda: Keyed(self._spec), traffic, absorb)
+        return workers.CACHE.take(self._key(label), log, lambda: Keyed(self.spec), traffic, absorb)
 
     def _key(self, label: int) -> tuple:
-        return (self._query, self._plan.spec.token, label)
+        return (self._query, self.plan.spec.token, label)
 
     def _forgot(self, engine, kept) -> None:
         """The engine was rebuilt from a log that reaches less far back than its windows: it says what it knows."""
@@ -221,7 +239,7 @@ class BucketProcessor(StatefulProcessor):
     def _due(self, log: Log, watermark) -> bool:
         """Whether a bucket without rows has anything to do at this watermark: results that became final, or events that
         have grown old since it was last looked at."""
-        spec = self._spec
+        spec = self.spec
         note = msgspec.msgpack.decode(log.head.note, type=Note)
         if watermark is None or note.youngest is None:
             return False
@@ -242,19 +260,19 @@ class BucketProcessor(StatefulProcessor):
         """The youngest time of an entry, in ticks."""
         if not len(table):
             return None
-        return self._spec.clock.scale * pc.max(table[self._spec.time].cast(pa.int64())).as_py()
+        return self.spec.clock.scale * pc.max(table[self.spec.time].cast(pa.int64())).as_py()
 
     def _units(self, milliseconds: int) -> int | None:
         """Spark's milliseconds in the time column's unit; Spark says 0 as long as there is no watermark."""
         if milliseconds == 0:
             return None
-        return milliseconds if self._spec.clock.kind == "whole" else milliseconds * 1000
+        return milliseconds if self.spec.clock.kind == "whole" else milliseconds * 1000
 
     # ---- what is kept, what goes out ----------------------------------------------------------------------------------
 
     def _tidy(self, log: Log, live: workers.Live) -> None:
         """Keep the stored log in proportion to what is alive."""
-        if all(ticks.kind in ("time", "tumbling") for ticks in self._spec.ticks.values()):
+        if all(ticks.kind in ("time", "tumbling") for ticks in self.spec.ticks.values()):
             log.trim(live.engine.retention.horizon())
         if log.wasteful(live.engine.entries):
             retained = live.engine.retained()
@@ -263,9 +281,9 @@ class BucketProcessor(StatefulProcessor):
         live.tail = log.compact(live.tail)
 
     def _handed_out(self, parts: list[pa.Table], text: str) -> Iterator[pd.DataFrame]:
-        schema = self._spec.output_schema
+        schema = self.spec.output_schema
         rows = pa.concat_tables(parts).combine_chunks() if parts else schema.empty_table()
-        if not self._plan.direct:
+        if not self.plan.direct:
             yield self._blobs(rows, text)
             return
         for at in range(0, max(1, len(rows)), _ROWS_AT_ONCE):
@@ -283,9 +301,14 @@ def merged(entries: Sequence[pa.Table]) -> pa.Table:
     """Several log entries as one: the rows of all; of each thing that is noted, the last word."""
     notes: dict[str, Any] = {}
     for entry in entries:
+        notes.pop("history", None)  # what it says of the frontier, the entries after it say themselves
         notes.update(read_meta(entry))
     rows = pa.concat_tables([entry.replace_schema_metadata(None) for entry in entries]).combine_chunks()
-    return rows.replace_schema_metadata({META: json.dumps(notes).encode()})
+    return noted(rows, notes)
+
+
+def noted(entry: pa.Table, notes: dict[str, Any]) -> pa.Table:
+    return entry.replace_schema_metadata({META: json.dumps(notes).encode()})
 
 
 def _plain(value):

@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from slidewise.engines.spark.batch_types import spark_type
+from slidewise.engines.spark.batch_types import spark_type, to_arrow
 from slidewise.engines.spark.buckets import default_buckets, label_column, normal_key, quoted
 from slidewise.engines.spark.control import listened
 from slidewise.engines.spark.counts import METRICS, OBSERVED
@@ -70,11 +70,47 @@ def rolling_stream(
     beside the needed ones (default: all), others are null when a result comes again. cache_bytes: how much of live engines
     a Python worker may keep. The rest is as in the contract of `sw.rolling`.
     """
-    from slidewise.live.spec import stream_spec
-
     spark = df.sparkSession
     _check_session(spark)
+    found = described(
+        df, asked, watermark=watermark, id=id, results=results, late=late, keep=keep, max_ahead=max_ahead, ttl=ttl,
+        complete=complete, stored=stored,
+    )  # fmt: skip
+    inner, spec = found.events, found.spec
+    if history is not None:
+        history = _with_keys(history.select(*map(_column, df.columns)), asked)[0]
+        if complete:
+            spec = replace(spec, known_from=_oldest(history, asked.time, spec))
+    if not found.marked:
+        inner = _watermarked(inner, asked.time, spec)
+    count = default_buckets(int(spark.conf.get("spark.sql.shuffle.partitions"))) if buckets is None else buckets
+    road = Road(spec, count, limits, cache_bytes)
+    packed = road.packed(inner)
+    if control is not None:
+        packed = packed.unionAll(listened(spark, control, count))
+    initial = None if history is None else road.packed(history)
+    return road.opened(packed, initial, names={hidden: name for hidden, name in found.keys.items() if hidden != name}, df=df)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A stream and what is asked of it."""
+
+    events: DataFrame
+    spec: Any
+    keys: dict[str, str]
+    """Key columns as the engine sees them, and as the user calls them."""
+    marked: bool
+    """Whether the stream has a watermark of its own."""
+
+
+def described(df: DataFrame, asked: Request, *, watermark=None, max_ahead=None, **options: Any) -> Described:
+    """The specification of a stream, checked."""
+    from slidewise.live.spec import stream_spec
+
     asked.check_columns(df.columns)
+    if len(set(df.columns)) < len(df.columns):
+        raise InputError("the stream has several columns of one name; rename or drop all but one of them")
     own = df.schema[asked.time].metadata.get(_DELAY)
     if own is not None:
         if watermark is not None or max_ahead is not None:
@@ -87,27 +123,9 @@ def rolling_stream(
         raise InputError('a stream needs watermark=, how long out-of-order events are waited for, such as "10m"')
     inner, keys = _with_keys(df, asked)
     spec = stream_spec(
-        replace(asked, by=tuple(keys)),
-        arrow_schema(inner.schema),
-        id=id,
-        results=results,
-        late=late,
-        keep=keep,
-        watermark=watermark,
-        max_ahead=max_ahead,
-        ttl=ttl,
-        complete=complete,
-        stored=stored,
+        replace(asked, by=tuple(keys)), arrow_schema(inner.schema), watermark=watermark, max_ahead=max_ahead, **options
     )
-    if own is None:
-        inner = _watermarked(inner, asked.time, spec)
-    count = default_buckets(int(spark.conf.get("spark.sql.shuffle.partitions"))) if buckets is None else buckets
-    road = Road(spec, count, limits, cache_bytes)
-    packed = road.packed(inner)
-    if control is not None:
-        packed = packed.unionAll(listened(spark, control, count))
-    initial = None if history is None else road.packed(_with_keys(history.select(*map(_column, df.columns)), asked)[0])
-    return road.opened(packed, initial, names={hidden: name for hidden, name in keys.items() if hidden != name}, df=df)
+    return Described(inner, spec, keys, own is not None)
 
 
 class Road:
@@ -195,6 +213,14 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
         return df.withWatermark(time, delay)
     long_ago = F.timestamp_millis(F.lit(-(10**14)))
     return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)
+
+
+def _oldest(history: DataFrame, time: str, spec: Any) -> int | None:
+    """From when on all is known, in ticks. Counts from the first batch of a query; later the log knows."""
+    from pyspark.sql import functions as F
+
+    found = to_arrow(history.agg(F.min(_column(time)).alias("oldest")))["oldest"].cast(pa.int64())[0].as_py()
+    return None if found is None else found * spec.clock.scale
 
 
 def _check_session(spark: SparkSession) -> None:

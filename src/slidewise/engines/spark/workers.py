@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slidewise.engines.spark.log import Log
+from slidewise.engines.spark.log import Log, Span
 
 DEFAULT_BYTES = 1 << 30
 
@@ -32,7 +32,7 @@ class Live:
 
     engine: Any
     tip: bytes
-    tail: dict[bytes, pa.Table] = field(default_factory=dict)
+    tail: dict[Span, pa.Table] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -87,14 +87,14 @@ class Cache:
             table = log.read(segment)
             absorb(live.engine, table)
             if segment.nbytes < log.full:
-                live.tail[segment.uuid] = table
+                live.tail[segment.span] = table
         live.tip = log.tip
         return live
 
     def give(self, key: Hashable, live: Live, log: Log) -> None:
         """Put an engine (back) into the cache, after its log was written."""
-        mergeable = {segment.uuid for segment in log.head.segments if segment.nbytes < log.full}
-        live.tail = {uuid: table for uuid, table in live.tail.items() if uuid in mergeable}
+        mergeable = {segment.span for segment in log.head.segments if segment.nbytes < log.full}
+        live.tail = {span: table for span, table in live.tail.items() if span in mergeable}
         live.tip = log.tip
         self._live[key] = live
         self._sizes[key] = live.nbytes

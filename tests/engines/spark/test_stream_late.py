@@ -1,0 +1,225 @@
+"""Late, double and wrong events; history; what the listener counts. Every event ends somewhere, and is counted there."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.engines.spark.streaming import (
+    PLAIN,
+    PLAIN_DDL,
+    SECOND,
+    cut,
+    events,
+    final,
+    out,
+    rows_of,
+    run,
+    source,
+    table,
+    total,
+    without,
+    write_batches,
+)
+
+import slidewise as sw
+from slidewise.errors import InputError
+
+ASKED = {"time": "ts", "by": "card", "windows": ["10m"], "aggs": {"n": sw.count(), "total": sw.sum("amount")}}
+MINUTE = 60 * SECOND
+
+
+def at_once(rows: list[dict], **changes) -> dict[int, dict]:
+    return {row["id"]: row for row in rows_of(sw.rolling(table(rows, PLAIN), **(ASKED | changes)))}
+
+
+def judged(pieces: list[list[dict]], delay: int, keep: int | None) -> tuple[list[dict], list[dict], int]:
+    """Events taken in, events that come too late, and how many are behind the watermark: by the rule of the contract.
+
+    The watermark of a micro-batch is the youngest event time of the earlier ones less the delay."""
+    taken, apart, late, youngest = [], [], 0, None
+    for piece in pieces:
+        watermark = None if youngest is None else youngest - delay
+        for row in piece:
+            behind = watermark is not None and row["ts"] < watermark
+            late += behind
+            (apart if behind and (keep is None or row["ts"] < watermark - keep) else taken).append(row)
+        youngest = max([row["ts"] for row in piece] + ([] if youngest is None else [youngest]))
+    return taken, apart, late
+
+
+@pytest.mark.parametrize(
+    ("late", "keep", "results"),
+    [("correct", "3m", "eager"), ("side", None, "eager"), ("drop", None, "eager"), ("side", None, "final")],
+)
+def test_late_events(spark, tmp_path: Path, late: str, keep: str | None, results: str) -> None:
+    rows = events(200, seed=9, jitter=500)
+    pieces = cut(rows, 6, 5)
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in pieces])
+    more = {} if keep is None else {"keep": keep}
+    result = sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="2m", id="id", late=late,
+                        results=results, **more)  # fmt: skip
+    counts = run(result, tmp_path)
+    taken, apart, behind = judged(pieces, 2 * MINUTE, None if keep is None else 3 * MINUTE)
+    assert len(apart) > 5 and behind > 5
+    assert total(counts, "in") == len(rows)
+    assert total(counts, "late") == behind
+    assert total(counts, "accepted") == len(taken)
+    assert total(counts, "side") == (0 if late == "drop" else len(apart))
+    assert total(counts, "dropped") == (len(apart) if late == "drop" else 0)
+    found = out(tmp_path)
+    beside = [row for row in found if row.get("late")]
+    if late == "drop":
+        assert "late" not in found[0]
+    else:
+        assert sorted(row["id"] for row in beside) == sorted(row["id"] for row in apart), "handed out once, apart"
+        assert all(row["n_10m"] is None and row["total_10m"] is None for row in beside)
+        assert {row["id"]: row["amount"] for row in beside} == {row["id"]: row["amount"] for row in apart}, "untouched"
+    last, expected = final(found), at_once(taken)
+    assert results == "final" or last.keys() == expected.keys()
+    for number, row in last.items():
+        assert without(row, "revision", "late") == expected[number]
+
+
+def test_double_bad_and_early_events(spark, tmp_path: Path) -> None:
+    """An event seen twice counts once, one without a time is handed out, and a wrong clock does not push the watermark."""
+    now = int(time.time()) * SECOND
+    rows = events(80, seed=13, seconds=600)
+    for row in rows:
+        row["ts"] += now - 1200 * SECOND - 1_600_000_000 * SECOND
+    rng = random.Random(3)
+    pieces = cut(rows, 1, 4)
+    wrong = [dict(rng.choice(rows), id=1000 + i) for i in range(6)]
+    for row in wrong[:3]:
+        row["ts"] = now + 3 * 24 * 3600 * SECOND
+    for row in wrong[3:]:
+        row["ts"] = None
+    twice = [dict(row) for row in pieces[0][:4]]
+    sent = [[*pieces[0], *wrong, pieces[0][1]], [*pieces[1], *twice], *pieces[2:]]
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in sent])
+    result = sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="20m", id="id", max_ahead="1h")
+    counts = run(result, tmp_path)
+    assert total(counts, "in") == len(rows) + len(wrong) + len(twice) + 1
+    assert total(counts, "accepted") == len(rows)
+    assert (total(counts, "double"), total(counts, "bad"), total(counts, "ahead"), total(counts, "late")) == (5, 3, 3, 0)
+    found = out(tmp_path)
+    assert sorted(row["id"] for row in found if row["late"]) == [1000, 1001, 1002, 1003, 1004, 1005]
+    expected = at_once(rows)
+    assert {i: without(row, "revision", "late") for i, row in final(found).items()} == expected
+
+
+def test_history_fills_the_windows_before_the_first_event(spark, tmp_path: Path) -> None:
+    rows = events(160, seed=17, jitter=0)
+    old, new = rows[:80], rows[80:]
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in cut(new, 1, 3)])
+    history = spark.createDataFrame(table(old, PLAIN))
+    result = sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="1m", id="id", history=history,
+                        complete=True)  # fmt: skip
+    run(result, tmp_path)
+    found = final(out(tmp_path))
+    assert found.keys() == {row["id"] for row in new}, "history itself gives no results"
+    expected, begin = at_once(rows), min(row["ts"] for row in old)
+    for number, row in found.items():
+        assert without(row, "revision", "late", "complete") == expected[number]
+        assert row["complete"] == (row["ts"] - 10 * MINUTE >= begin - 1)
+
+
+def test_without_history_results_say_that_they_are_not_complete(spark, tmp_path: Path) -> None:
+    rows = events(60, seed=19, cards=1, seconds=1500)
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in cut(rows, 1, 2)])
+    run(sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="1m", id="id", complete=True), tmp_path)
+    found = final(out(tmp_path))
+    assert {row["complete"] for row in found.values()} == {True, False}
+    assert not found[rows[0]["id"]]["complete"]
+
+
+def test_the_listener_counts_each_event_once(spark, tmp_path: Path) -> None:
+    rows = events(150, seed=23, jitter=400)
+    pieces = cut(rows, 2, 4)
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in pieces])
+    lines: list[str] = []
+    listener = sw.StreamMetrics(show=lines.append)
+    spark.streams.addListener(listener)
+    try:
+        run(sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="2m", id="id", keep="2m"), tmp_path)
+        deadline = time.monotonic() + 60
+        while listener.batches < len(pieces) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    finally:
+        spark.streams.removeListener(listener)
+    taken, apart, behind = judged(pieces, 2 * MINUTE, 2 * MINUTE)
+    totals = listener.totals
+    assert totals["in"] == len(rows)
+    assert (totals["accepted"], totals["side"], totals["late"]) == (len(taken), len(apart), behind)
+    assert totals["out"] == len(out(tmp_path))
+    assert totals["live_events"] <= len(taken)
+    assert totals["state_bytes"] > 0 and totals["bytes_written"] >= totals["state_bytes"]
+    assert len(lines) == len(pieces)
+    assert lines[-1].startswith(f"batch 3 · in {len(pieces[3])} · out ")
+    for word in ("late", "corrected", "touching", "dropped", "double", "bad", "rows/s", "lateness", "watermark lag",
+                 "largest bucket", "entries", "cache hits", "replays"):  # fmt: skip
+        assert word in lines[-1]
+    assert 0 < listener.last.largest_share <= 1
+    before = listener.totals
+    listener.add(_Report(listener.last.query, 3))
+    assert listener.totals["in"] == before["in"] - len(pieces[3]) + 7, "a report of the same micro-batch takes its place"
+
+
+class _Report:
+    """Progress as Spark reports it, of a micro-batch that was run again."""
+
+    processedRowsPerSecond = 1.0
+    eventTime: dict = {}
+    timestamp = "2024-01-01T00:00:00.000Z"
+
+    def __init__(self, query: str, batch: int):
+        from slidewise.engines.spark.counts import COUNTS, METRICS, as_text
+
+        self.id, self.batchId = query, batch
+        self.observedMetrics = {"slidewise_x": {METRICS: ["+" + as_text(1, batch, dict.fromkeys(COUNTS, 0) | {"in": 7})]}}
+
+
+def test_number_and_zoneless_times(spark, tmp_path: Path) -> None:
+    """A whole number as time, and a timestamp without a zone, in a session whose zone is not UTC."""
+    rows = events(80, seed=29, jitter=100)
+    schema = pa.schema([("id", pa.int64()), ("card", pa.string()), ("at", pa.int64()), ("amount", pa.int64()),
+                        ("wall", pa.timestamp("us")), ("ts", pa.timestamp("us", tz="UTC"))])  # fmt: skip
+    for row in rows:
+        row["at"], row["wall"] = row["ts"] // SECOND, row["ts"]
+    pieces = [table(piece, schema) for piece in cut(rows, 1, 3)]
+    write_batches(tmp_path / "in", pieces)
+    whole = table(rows, schema)
+    ddl = "id long, card string, at long, amount long, wall timestamp_ntz, ts timestamp"
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        for column, window, delay in (("at", 600, 300), ("wall", "10m", "5m"), ("ts", "10m", "5m")):
+            root = tmp_path / column
+            asked = {"time": column, "by": "card", "windows": {"w": window}, "aggs": {"n": sw.count(), "t": sw.sum("amount")}}
+            run(sw.rolling(source(spark, tmp_path / "in", ddl), **asked, watermark=delay, id="id"), root)
+            expected = {row["id"]: row for row in rows_of(sw.rolling(whole, **asked))}
+            assert {i: without(row, "revision", "late") for i, row in final(out(root)).items()} == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_wrong_calls_say_what_to_do(spark, tmp_path: Path) -> None:
+    stream = source(spark, tmp_path / "in", PLAIN_DDL)
+    with pytest.raises(InputError, match="a stream needs watermark="):
+        sw.rolling(stream, **ASKED)
+    with pytest.raises(InputError, match="has a watermark already"):
+        sw.rolling(stream.withWatermark("ts", "1 minute"), **ASKED, watermark="1m")
+    with pytest.raises(InputError, match="late=\"correct\" gives results again"):
+        sw.rolling(stream, **ASKED, watermark="1m", results="final", late="correct")
+    with pytest.raises(InputError, match="Did you mean 'amount'"):
+        sw.rolling(stream, **(ASKED | {"aggs": {"x": sw.sum("amuont")}}), watermark="1m")
+    setting = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    spark.conf.set(setting, "false")
+    try:
+        with pytest.raises(InputError, match=r"streams need the setting .*changelogCheckpointing"):
+            sw.rolling(stream, **ASKED, watermark="1m")
+    finally:
+        spark.conf.set(setting, "true")

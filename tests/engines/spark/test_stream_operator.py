@@ -1,0 +1,293 @@
+"""The stateful operator on states that are dicts: long histories of faults, merging and forgetting, moved buckets."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engines.spark.harness import Harness
+
+import slidewise as sw
+from slidewise.engines.spark import processor as glue
+from slidewise.engines.spark import rebucket, upgrade
+from slidewise.engines.spark.log import Limits, decode_head
+from slidewise.engines.spark.packing import DROP, KEYS, LOAD, NOTES, Packer, blob_of
+from slidewise.errors import StateError
+from slidewise.live.spec import stream_spec
+from slidewise.planner.request import request
+
+SCHEMA = pa.schema([("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64())])
+SMALL = Limits(fan=2, young=1, full=1 << 14, slack=8)
+SECOND = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def _put_back(monkeypatch: pytest.MonkeyPatch):
+    """The harness puts its own worker and task in the place of Spark's."""
+    monkeypatch.setattr(glue.workers, "CACHE", glue.workers.CACHE)
+    monkeypatch.setattr(glue, "TaskContext", glue.TaskContext)
+
+
+def make(windows=("1m",), results="eager", aggs=None, emit="event", **options):
+    aggs = aggs or {"n": sw.count(), "total": sw.sum("amount")}
+    asked = request(time="ts", by="card", windows=list(windows), aggs=aggs, order="id", emit=emit)
+    return stream_spec(asked, SCHEMA, id="id", results=results, watermark="30s", **options)
+
+
+def events(seed: int, count: int = 120, seconds: int = 400) -> list[dict]:
+    rng = random.Random(seed)
+    found = [{"id": i, "card": rng.choice("pqrstu"), "ts": rng.randrange(seconds) * SECOND, "amount": rng.randrange(9)}
+             for i in range(count)]  # fmt: skip
+    return sorted(found, key=lambda row: row["ts"] + rng.uniform(0, 25) * SECOND)
+
+
+def table(rows: list[dict]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def expected(rows: list[dict], spec) -> dict[int, dict]:
+    asked = spec.request
+    found = sw.rolling(table(rows), time="ts", by="card", windows=asked.windows, aggs=asked.aggs, order="id")
+    return {row["id"]: row for row in found.to_pylist()}
+
+
+class Watermark:
+    """As Spark computes it: the youngest time of earlier batches less the delay, in milliseconds."""
+
+    def __init__(self, delay: int = 30):
+        self.delay, self.youngest = delay, None
+
+    def __call__(self, rows: list[dict]) -> int:
+        now = 0 if self.youngest is None else max(0, (self.youngest - self.delay * SECOND) // 1000)
+        self.youngest = max([row["ts"] for row in rows] + ([] if self.youngest is None else [self.youngest]), default=None)
+        return now
+
+
+def last_words(rows: list[dict]) -> dict[int, dict]:
+    found = {row["id"]: row for row in sorted(rows, key=lambda row: row["revision"])}
+    return {i: {n: v for n, v in row.items() if n not in ("revision", "late")} for i, row in found.items()}
+
+
+@pytest.mark.parametrize("windows", [["1m"], ["20s", sw.rows(4)], [sw.session("15s")], [sw.lifetime(), "1m"]], ids=str)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_any_history_of_faults_ends_where_the_frame_does(windows, seed: int) -> None:
+    """Batches fail and come again in another order, partitions move between workers, entries are merged all the time."""
+    rng = random.Random(seed)
+    spec = make(windows, ttl="1d")
+    home, rows, clock, given_out = Harness(spec, limits=SMALL), events(seed), Watermark(), []
+    at = 0
+    while at < len(rows):
+        size = rng.randrange(1, 30)
+        piece, at = rows[at : at + size], at + size
+        watermark = clock(piece)
+        while rng.random() < 0.3:
+            home.batch(table(piece), watermark, worker=rng.choice("ab"), fail=True)
+            rng.shuffle(piece)
+        given_out += home.batch(table(piece), watermark, worker=rng.choice("ab"))[0]
+    assert last_words(given_out) == expected(rows, spec)
+
+
+def test_a_fork_in_the_same_workers() -> None:
+    spec = make()
+    home, rows = Harness(spec, limits=SMALL), events(3)
+    begun = home.batch(table(rows[:40]))[0]
+    there = home.fork()
+    here_rows = begun + home.batch(table(rows[40:80]))[0]
+    there_rows = begun + there.batch(table(rows[80:]))[0]
+    assert last_words(here_rows) == expected(rows[:80], spec)
+    assert last_words(there_rows) == expected(rows[:40] + rows[80:], spec)
+
+
+def test_batches_that_hit_the_cache_read_no_old_entries() -> None:
+    spec = make()
+    home, rows, clock = Harness(spec, limits=SMALL), events(5, 400, 4000), Watermark()
+    seen = []
+    for at in range(0, len(rows), 10):
+        seen += home.batch(table(rows[at : at + 10]), clock(rows[at : at + 10]))[1]
+    assert sum(c["entries_read"] for c in seen) == 0
+    assert sum(c["hits"] for c in seen) > 100 and sum(c["replays"] + c["catch_ups"] for c in seen) == 0
+    assert max(c["state_entries"] for c in seen) < 25, "old segments go, young ones are merged"
+    assert max(c["live_events"] for c in seen) < 60, "only what a window or a correction can reach is alive"
+
+
+@pytest.mark.parametrize("windows", [["1m"], [sw.rows(3)], [sw.session("15s")]], ids=str)
+def test_stored_state_is_bounded(windows) -> None:
+    spec = make(windows, ttl="5m")
+    home, rows, clock = Harness(spec, limits=SMALL), events(7, 1500, 15000), Watermark()
+    stored = []
+    for at in range(0, len(rows), 50):
+        counts = home.batch(table(rows[at : at + 50]), clock(rows[at : at + 50]))[1]
+        stored.append(sum(c["state_bytes"] for c in counts))
+    assert max(stored[-10:]) < 2.5 * max(stored[3:13])
+
+
+def test_final_results_of_quiet_buckets_come_with_the_watermark() -> None:
+    spec = make(results="final")
+    home, rows = Harness(spec, buckets=8), events(9)
+    quiet, others = [r for r in rows if r["card"] == "p"][:1], [r for r in rows if r["card"] != "p"]
+    assert home.batch(table(quiet + others[:5]))[0] == []
+    late_watermark = (max(r["ts"] for r in quiet) + 1) // 1000 + 1
+    found = home.batch(table(others[-5:]), late_watermark)[0]
+    assert quiet[0]["id"] in {row["id"] for row in found}
+    assert quiet[0]["id"] not in {row["id"] for row in home.batch(None, late_watermark + 60_000)[0]}, "and only once"
+
+
+def test_quiet_buckets_cost_nothing_once_they_have_nothing_left() -> None:
+    spec = make(results="final")
+    home, rows = Harness(spec), events(11)
+    home.batch(table(rows))
+    end = max(row["ts"] for row in rows) // 1000
+    assert len(home.batch(None, end + 1000)[0]) == len(rows)
+    visits = [len(home.batch(None, end + 1000 * k)[1]) for k in range(2, 400, 20)]
+    assert sum(visits[-5:]) == 0, "after the windows have passed nobody looks"
+
+
+def test_flush_gives_what_is_due_and_later_events_are_late() -> None:
+    spec = make(results="final")
+    home, rows = Harness(spec, limits=SMALL), events(13)
+    first = home.batch(table(rows[:100]))[0]
+    rest = home.flush()[0]
+    assert last_words(first + rest) == expected(rows[:100], spec)
+    assert home.flush()[0] == []
+    again, counts = home.batch(table(rows[100:]))
+    assert {row["late"] for row in again} == {True} and sum(c["side"] for c in counts) == 20
+
+
+def test_history_in_several_pieces_and_merged_afterwards() -> None:
+    spec = make(["2m"])
+    rows = sorted(events(15), key=lambda row: row["ts"])
+    home, clock, found = Harness(spec, limits=SMALL), Watermark(), []
+    for at in range(60, len(rows), 6):
+        piece = rows[at : at + 6]
+        history = table(rows[:60]) if at == 60 else None
+        found += home.batch(table(piece), clock(piece), history=history, worker="ab"[at % 4 > 1])[0]
+    whole = expected(rows, spec)
+    assert last_words(found) == {row["id"]: whole[row["id"]] for row in rows[60:]}
+
+
+# ---- changed queries and buckets -----------------------------------------------------------------------------------------------
+
+
+def test_a_changed_query_is_served_from_the_log() -> None:
+    home, rows = Harness(make(["1m", "2m"]), limits=SMALL), events(17)
+    home.batch(table(rows[:60]))
+    changed = make(["90s"], aggs={"peak": sw.max("amount")})
+    home.use(changed, limits=SMALL)
+    found = home.batch(table(rows[60:]))[0]
+    whole = expected(rows, changed)
+    assert {row["id"] for row in found} >= {row["id"] for row in rows[60:]}
+    for i, row in last_words(found).items():
+        assert row == whole[i]
+    home.batch(None)
+    assert upgrade.encoded(changed) == decode_head(home.state["head", home.labels[0]][0], "").signature
+
+
+def test_what_cannot_be_served_is_refused_and_nothing_changes() -> None:
+    home, rows = Harness(make(["1m"]), limits=SMALL), events(19)
+    home.batch(table(rows[:60]))
+    before = home.fork().state
+    for wrong in (make(["10m"]), make([sw.rows(5)], ttl="1d"), make(["1m"], results="final"), make([sw.lifetime()], ttl="1d")):
+        home.use(wrong, limits=SMALL)
+        with pytest.raises(StateError, match="stored state of bucket"):
+            home.batch(table(rows[60:]))
+        with pytest.raises(StateError, match="stored state of bucket"):
+            home.batch(None)
+        assert home.state == before
+
+
+def test_a_longer_window_is_complete_when_it_has_filled() -> None:
+    home, rows = Harness(make(["30s"], complete=True, keep="0s"), limits=SMALL), events(21, 300, 900)
+    clock, found = Watermark(), []
+    for at in range(0, 150, 15):
+        home.batch(table(rows[at : at + 15]), clock(rows[at : at + 15]))
+    longer = make(["30s", "2m"], complete=True, keep="0s")
+    home.use(longer, limits=SMALL)
+    for at in range(150, 300, 15):
+        found += home.batch(table(rows[at : at + 15]), clock(rows[at : at + 15]))[0]
+    whole = expected(rows, longer)
+    flags = [row["complete"] for row in found if not row["late"]]
+    assert True in flags and False in flags
+    for row in found:
+        if not row["late"] and row["complete"] and row["ts"] == whole[row["id"]]["ts"]:
+            assert row["n_30s"] <= whole[row["id"]]["n_30s"]
+    settled = {row["id"]: row for row in sorted(found, key=lambda row: row["revision"]) if not row["late"]}
+    for i, row in settled.items():
+        if row["complete"]:
+            assert (row["n_2m"], row["total_2m"]) == (whole[i]["n_2m"], whole[i]["total_2m"])
+
+
+def moved_words(home: Harness, spec, to: int) -> list[tuple[int, int, bytes | None]]:
+    """What rebucket writes, with the harness's hash in the place of Spark's."""
+    other = Harness(spec, buckets=to)
+    words: list = []
+    notes: dict = {}
+    for label in home.labels:
+        if ("head", label) not in home.state:
+            continue
+        head = home.state["head", label][0]
+        numbers = [-1, *(key[0] for key in home.state["log", label])]
+        data = [head, *(value[0] for value in home.state["log", label].values())]
+        stored = pa.table({"slidewise_label": [label] * len(data), "number": numbers, "data": pa.array(data, pa.binary())})
+        words.append((label, DROP, decode_head(head, "").tip))
+        said = rebucket._part(spec, NOTES, stored)["slidewise_blob"][0].as_py()
+        notes = rebucket._further(notes, json.loads(said))
+        for kind in (KEYS, LOAD):
+            part = rebucket._part(spec, kind, stored)
+            owners = [other.label(row) for row in part.to_pylist()]
+            for owner in dict.fromkeys(owners):
+                words.append((owner, kind, blob_of(part.filter(pa.array([o == owner for o in owners])))))
+    text = json.dumps({**notes, "buckets": to}).encode()
+    return words + [(label, NOTES, text) for label in other.labels]
+
+
+@pytest.mark.parametrize("to", [1, 3, 8])
+@pytest.mark.parametrize("results", ["eager", "final"])
+def test_moved_buckets_answer_as_before(to: int, results: str) -> None:
+    spec = make(["1m", sw.rows(3), sw.lifetime()], results=results, ttl="1d")
+    home, rows, clock, found = Harness(spec, limits=SMALL), events(23, 200, 600), Watermark(), []
+    for at in range(0, 100, 20):
+        found += home.batch(table(rows[at : at + 20]), clock(rows[at : at + 20]))[0]
+    words = moved_words(home, spec, to)
+    home.use(spec, buckets=to, limits=SMALL)
+    for at in range(100, 200, 20):
+        found += home.batch(table(rows[at : at + 20]), clock(rows[at : at + 20]), words=words if at == 100 else ())[0]
+    found += home.flush()[0]
+    assert len({row["id"] for row in found}) == len(rows)
+    assert results == "eager" or len(found) == len(rows)
+    assert last_words(found) == expected(rows, spec)
+    assert {key for name, key in home.state if name == "head"} == set(home.labels)
+
+
+def test_words_for_another_number_of_buckets_are_refused() -> None:
+    spec = make()
+    home, rows = Harness(spec), events(25)
+    home.batch(table(rows[:60]))
+    words = moved_words(home, spec, 8)
+    with pytest.raises(StateError, match="rebucket was run for 8 buckets, this query has 4"):
+        home.batch(table(rows[60:]), words=words)
+    home.batch(table(rows[60:]))
+    home.use(spec, buckets=8)
+    with pytest.raises(StateError, match="has moved on since rebucket read it"):
+        home.batch(None, words=words)
+    with pytest.raises(StateError, match="the checkpoint has 4 buckets, this query 8"):
+        home.batch(None)
+
+
+def test_blobs_are_cut_by_size() -> None:
+    rows = table(sorted(events(27, 500), key=lambda row: row["id"]))
+    labelled = rows.append_column("slidewise_label", pa.array([i % 3 for i in range(500)], pa.int32()))
+    packer = Packer(SCHEMA, blob_bytes=2000, held_bytes=6000)
+    found = [row for batch in packer(labelled.to_batches(max_chunksize=70)) for row in batch.to_pylist()]
+    assert len(found) > 8
+    assert max(len(row["slidewise_blob"]) for row in found) < 4000
+    back: dict[int, list] = {}
+    for row in found:
+        part = pa.ipc.read_record_batch(pa.py_buffer(row["slidewise_blob"]), SCHEMA)
+        back.setdefault(row["slidewise_label"], []).extend(part.to_pylist())
+    assert {k: sorted(r["id"] for r in v) for k, v in back.items()} == {k: list(range(k, 500, 3)) for k in range(3)}
+    assert sorted((r for v in back.values() for r in v), key=lambda r: r["id"]) == sorted(rows.to_pylist(), key=lambda r: r["id"])

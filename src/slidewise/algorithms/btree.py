@@ -1,8 +1,8 @@
 """B-tree with aggregates: the classic tree that FiBA is measured against, O(log n) for every change wherever it is.
 
-fiba-2019 section 3.1. The same nodes, arity and rebalancing as fiba.py, without fingers: a search starts at the root, every node keeps
-the aggregate of all that is below it (in its parent's row, the root's in its own), and a change repairs all of them up to the
-root. All leaves have mu - 1 to 2 mu - 1 entries, those at the ends too.
+fiba-2019 section 3.1. The same nodes, arity and rebalancing as fiba.py, without fingers: a search starts at the root, every
+node keeps the aggregate of all that is below it (in its parent's row, the root's in its own), and a change repairs all of
+them up to the root. All leaves have mu - 1 to 2 mu - 1 entries, those at the ends too.
 
                  a .. u
             +--- g   o ---+                 query: the root's aggregate, no combine

@@ -21,10 +21,10 @@ finger instead of the root (fiba_aggregates.py). Arity is restored after the fac
     bulk insert  m entries: O(log d + m (1 + log(d / m))) amortised                               (fiba_bulk.py)
     height       1 + log_mu(n) at most
 
-The kernels take (k, op, A, H, N, V, ...): k the Shape (minimum arity, fingers or not), op the typed operator, A the header of the arena, H
-that of the tree, N words and V states (fiba_nodes.py), all as pointers (`ptr`, `open_state`). They find room or are not
-called: `has_room` first. Python calls the entry points of fiba_drivers.py, or the class Forest (fiba_forest.py), which does all
-of it:
+The kernels take (k, op, A, H, N, V, ...): k the Shape (minimum arity, fingers or not), op the typed operator, A the header of
+the arena, H that of the tree, N words and V states (fiba_nodes.py), all as pointers (`ptr`, `open_state`). They find room or
+are not called: `has_room` first. Python calls the entry points of fiba_drivers.py, or the class Forest (fiba_forest.py),
+which does all of it:
 
     trees = Forest(op, trees=1, min_arity=None)          an arena, and as many empty trees
     trees.insert(0, t, (x,)); trees.evict(0); trees.query(0); trees.query_range(0, t_from, t_to) ...

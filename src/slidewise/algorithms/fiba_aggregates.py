@@ -184,7 +184,7 @@ def rise(k, op, A, H, N, V, u, level, delta, hit):
 
 @inlined
 def rise_with(k, op, A, H, N, V, u, delta, s):
-    """As `rise`, for one state more below u and an operator that commutes: each aggregate concerned takes it in, one combine each."""
+    """As `rise`, for one state more below u and an operator that commutes: each aggregate takes it in, one combine each."""
     while True:
         x = row(k, u)
         p = N[x + PARENT]

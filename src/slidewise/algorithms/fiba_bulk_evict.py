@@ -4,9 +4,9 @@ bulk-fiba-2023 section 4. Nothing is done for a single evicted entry: subtrees a
 
     search     from the left finger up to the first node that keeps an entry, then down along t. For each node on the way: its
                neighbour, the next node of the same level, perhaps not a sibling, and where their ways part
-    pass up    each node on the way that is now too small takes from its neighbour (`give_left`), or is poured into it, through the entry
-               that parts them: always the first one left of the node `common` to both. When a node is poured out, those between it
-               and the common one had no other child and go too
+    pass up    each node on the way that is now too small takes from its neighbour (`give_left`), or is poured into it, through
+               the entry that parts them: always the first one left of the node `common` to both. When a node is poured out,
+               those between it and the common one had no other child and go too
     above      from the top of the cut on as for a single evict
     pass down  spine flags and aggregates
 

@@ -5,14 +5,14 @@ bulk-fiba-2023 section 5. Entries younger than the youngest are appended. The ot
     search     for each entry its leaf, from the leaf of the one before: up to the lowest node that has a later time, and down. An
                entry whose time is there, perhaps in an inner node, is noted to be combined on the right
     plan       how many nodes the pass can need: if the arena is short, nothing has changed yet
-    pass up    level by level: entries that go into the same node are merged with its own; what is too much is split off as even parts
-               of mu to 2 mu - 1 children (the bound of Claim 1, with parts as full as the coins of Lemma 3 allow). The entry
-               between two parts goes up: until it is taken in there, it waits in the slot before the first entry of the part
-               it comes before
+    pass up    level by level: entries that go into the same node are merged with its own; what is too much is split off as
+               even parts of mu to 2 mu - 1 children (the bound of Claim 1, with parts as full as the coins of Lemma 3 allow).
+               The entry between two parts goes up: until it is taken in there, it waits in the slot before the first entry
+               of the part it comes before
     pass down  the spines
 
-A level hands the next one a list of the children it has touched: a node as it was, followed by its new parts, negated. They wait in G,
-2 * BATCH words for the places found and two lists that change roles.
+A level hands the next one a list of the children it has touched: a node as it was, followed by its new parts, negated. They
+wait in G, 2 * BATCH words for the places found and two lists that change roles.
 """
 
 from slidewise.algebra.cache import inlined, kernel

@@ -1,10 +1,10 @@
 """What Python calls: single steps on one tree of a forest, and loops over whole arrays.
 
-Every entry point takes (k, op, A, H, N, V, tree, ...): k the Shape, op the typed operator, A the arena's header (ARENA_WORDS), H the
-headers of all trees one after the other (TREE_WORDS each), N and V the arena's words and states, tree the number of the tree. An
-entry point that would need more nodes than there are says so before it changes anything; the caller grows N and V and comes again.
-X are the input columns, MASK a byte for each row that says whether it counts (an empty array: all do), OUT and OK the results
-and whether they are defined. fiba_forest.py allocates and grows.
+Every entry point takes (k, op, A, H, N, V, tree, ...): k the Shape, op the typed operator, A the arena's header (ARENA_WORDS),
+H the headers of all trees one after the other (TREE_WORDS each), N and V the arena's words and states, tree the number of
+the tree. An entry point that would need more nodes than there are says so before it changes anything; the caller grows N and
+V and comes again. X are the input columns, MASK a byte for each row that says whether it counts (an empty array: all do),
+OUT and OK the results and whether they are defined. fiba_forest.py allocates and grows.
 """
 
 from slidewise.algebra.cache import entry, inlined
@@ -183,6 +183,24 @@ def run_rows(k, op, A_, H_, N_, V_, tree, T, X, MASK, window, OUT, OK, lo, hi):
             insert(k, op, A, H, N, V, T[i], lift(op, get(op, V, LIFTED), row(X, i)))
             if H[SIZE] > window:
                 evict(k, op, A, H, N, V)
+        answer(k, op, H, N, V, OUT, OK, i)
+    return hi
+
+
+@entry
+def run_cuts(k, op, A_, H_, N_, V_, tree, T, X, MASK, CUT, OUT, OK, lo, hi):
+    """For each row: insert, evict everything at or before CUT, query. Returns the row it came to."""
+    A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    masked = len(MASK) > 0
+    for i in range(lo, hi):
+        if not has_room(k, A, H):
+            return i
+        if not masked or MASK[i]:
+            insert(k, op, A, H, N, V, T[i], lift(op, get(op, V, LIFTED), row(X, i)))
+        if H[SIZE] > 0 and not CUT[i] < oldest(k, H, N):
+            evict(k, op, A, H, N, V)
+            if H[SIZE] > 0 and not CUT[i] < oldest(k, H, N):
+                bulk_evict(k, op, A, H, N, V, CUT[i])
         answer(k, op, H, N, V, OUT, OK, i)
     return hi
 

@@ -1,7 +1,7 @@
 """Forest: an arena with its trees, as Python sees it. Allocates, grows, compacts, and calls the compiled steps or their twin.
 
-One forest of one tree is a live window; a forest with a tree for each key is a keyed stream. Times are int64 codes where the operator
-runs compiled, and any objects that can be compared where it does not.
+One forest of one tree is a live window; a forest with a tree for each key is a keyed stream. Times are int64 codes where the
+operator runs compiled, and any objects that can be compared where it does not.
 """
 
 import numpy as np
@@ -161,6 +161,15 @@ class Forest:
         if self._gone > self.A[BUMP]:
             self._gone = 0
             self.compact_if_sparse()
+
+    def run(self, loop: str, tree: int, T, *arguments) -> None:
+        """One of the loops of fiba_drivers over all rows, with the arena grown whenever it is short."""
+        at, end = 0, len(T)
+        while True:
+            at = getattr(self.steps, loop)(*self.arrays, tree, T, *arguments, at, end)
+            if at == end:
+                return
+            self.grow()
 
     # ---- many entries ----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Nodes of the trees: where they live, how they are laid out, and the small moves inside one.
 
-An arena is two arrays cut into equal units, N for words (times and links) and V for states. A leaf takes one unit, an inner node two
-that follow each other; a node is known by the number u of its first unit. With mu the minimum arity and CAP = 2 mu:
+An arena is two arrays cut into equal units, N for words (times and links) and V for states. A leaf takes one unit, an inner
+node two that follow each other; a node is known by the number u of its first unit. With mu the minimum arity and CAP = 2 mu:
 
     N[u * (CAP + 2)]       header: LO | HI << 8 | spine flags | level << 18
                      + 1   parent (0: the root); link of the free lists

@@ -2,8 +2,9 @@
 
     rows --select what is needed and what rides along--> shuffle by key --> mapInArrow: sort, windows, results --> rows
 
-A key is never split here, and a task works on all its keys at once. Nothing is computed before the result is asked for, but for
-the example rows that the driver compiles with (travel.py).
+A task works on all its keys at once. Windows without a key, and keys too large for one task, are cut by time instead
+(giant.py). Nothing is computed before the result is asked for, but for example rows that the driver compiles with
+(travel.py), a look at a sample of the keys where there are many rows (batch_skew.py), and giant keys' first pass.
 
 as_of: queries and data are put one under the other, shuffled together, and split again in the task; only queries come out.
 """
@@ -11,14 +12,19 @@ as_of: queries and data are put one under the other, shuffled together, and spli
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from slidewise.engines.spark.batch_keys import STAND_IN, needs_stand_in, same_key, shuffled
 from slidewise.engines.spark.batch_settings import Settings, settings_of
+from slidewise.engines.spark.batch_skew import giant_keys
+from slidewise.engines.spark.batch_tasks import Partitions
 from slidewise.engines.spark.batch_types import arrow_type, inner_name, is_unknown, quoted, result_schema, spark_type
-from slidewise.engines.spark.batch_worker import Job, Partitions, try_on, try_out
+from slidewise.engines.spark.batch_worker import ITSELF, Job, try_on, try_out
+from slidewise.engines.spark.giant import giant_results
 from slidewise.engines.spark.travel import Parcel, prepared, quietly
 from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.plan import Plan, make_plan
@@ -106,8 +112,18 @@ class Road:
     settings: Settings
 
     def run(self) -> DataFrame:
-        task = Partitions(Parcel(replace(self.job, held_bytes=self.settings.heldBytes)))
-        return self.finished(self.shipped.by_key(self.job.plan.request.by), task)
+        giants = giant_keys(self)
+        if not giants:
+            return self.in_whole_keys(self.shipped)
+        found = giant_results(self, giants)
+        if giants[0].is_it is None:
+            return found
+        others = ~reduce(or_, [giant.is_it for giant in giants])
+        return self.in_whole_keys(replace(self.shipped, df=self.shipped.df.where(others))).unionAll(found)
+
+    def in_whole_keys(self, shipped: Shipped) -> DataFrame:
+        """Each key in one task."""
+        return self.finished(shipped.by_key(self.job.plan.request.by), Partitions(Parcel(self.job)))
 
     def finished(self, df: DataFrame, task: Any) -> DataFrame:
         return df.mapInArrow(task, result_schema(list(zip(self.job.names, self.kinds)))).toDF(*self.names)
@@ -125,17 +141,23 @@ def rolling_road(df: DataFrame, asked: Request) -> Road:
     plan = make_plan(request, types)
     found = _answered(plan, types, shipped)
     listed = () if event else (*request.by, request.time)
+    needed = {name: shipped.places[name] for name in request.needed}
+    for name in set(listed) & set(shipped.stand_ins):
+        needed[ITSELF + name] = shipped.stand_ins[name]
+        types = types.append(pa.field(ITSELF + name, found[name]))
+    settings = settings_of(df.sparkSession)
     job = Job(
         plan=plan,
-        needed={name: shipped.places[name] for name in request.needed},
+        needed=needed,
         types=types,
+        held_bytes=settings.heldBytes,
+        chunk_rows=settings.chunkRows,
         riding=tuple(range(width)) if event else (),
         results=tuple((name, found[name]) for name in (*listed, *(output.column for output in request.outputs))),
-        stand_ins=tuple(shipped.stand_ins.items()),
     )
     kinds = [*shipped.kinds[:width]] if event else [shipped.kind(name) for name in kept]
     kinds += _result_kinds(request, shipped, found)
-    return Road(shipped, job, [*kept, *(o.column for o in request.outputs)], kinds, settings_of(df.sparkSession))
+    return Road(shipped, job, [*kept, *(o.column for o in request.outputs)], kinds, settings)
 
 
 def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Road:
@@ -150,16 +172,19 @@ def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: st
     types = shipped.types(request.needed)
     plan = make_plan(request, types)
     found = _answered(plan, types, shipped)
+    settings = settings_of(df.sparkSession)
     job = Job(
         plan=plan,
         needed={name: shipped.places[name] for name in request.needed},
         types=types,
+        held_bytes=settings.heldBytes,
+        chunk_rows=settings.chunkRows,
         riding=tuple(range(width)),
         results=tuple((output.column, found[output.column]) for output in request.outputs),
         query=width,
     )
     kinds = shipped.kinds[:width] + _result_kinds(request, shipped, found)
-    return Road(shipped, job, [*queries.columns, *(o.column for o in request.outputs)], kinds, settings_of(df.sparkSession))
+    return Road(shipped, job, [*queries.columns, *(o.column for o in request.outputs)], kinds, settings)
 
 
 def one_under_the_other(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Shipped:

@@ -1,6 +1,4 @@
-"""What a batch task does: one call for each partition, which holds whole keys.
-
-    batches --held--> one table --run the plan--> the same rows and their results, slice by slice
+"""The plan on a table of whole keys, inside a task.
 
 Spark shuffles but does not sort: the plan sorts key and time by itself, in compiled code, and Spark's sort of whole rows
 costs more than that. Columns that only ride along are never copied: results are put beside the batches that came.
@@ -9,17 +7,24 @@ costs more than that. Columns that only ride along are never copied: results are
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slidewise.engines.local.keys import Keys
+from slidewise.engines.local.order import arrange
 from slidewise.engines.local.run import run, run_as_of
+from slidewise.engines.local.threads import Workers
 from slidewise.engines.spark.batch_types import fitted
-from slidewise.engines.spark.travel import Parcel, examples, prepared, quietly
+from slidewise.engines.spark.chunk import Work
+from slidewise.engines.spark.travel import examples, quietly
 from slidewise.planner.plan import Plan
 
+ITSELF = "itself: "
+"""In front of a key's name: the column that the key stands for (text stands for structs), which is what comes out."""
 OUT_BYTES = 4 << 20
 """About so much goes back to Spark at once."""
 OUT_ROWS = 1 << 16
@@ -40,33 +45,15 @@ class Job:
     """Columns of the plan's answer that come out, and their types."""
     query: int | None = None
     """as_of: the place of the column that is true for queries."""
-    stand_ins: tuple[tuple[str, int], ...] = ()
-    """Key columns that stand for another one (text for a struct): what comes out is the column at that place."""
     held_bytes: int = 256 << 20
+    """So much of a partition is held in memory."""
+    chunk_rows: int = 1 << 20
+    """A key of more rows than this is worked on piece by piece, where its partition does not fit."""
 
     @property
     def names(self) -> list[str]:
         """Names of the columns that come out, inside the road."""
         return [f"r{k}" for k in range(len(self.riding) + len(self.results))]
-
-
-class Partitions:
-    """For `mapInArrow`: a task's rows and their results."""
-
-    def __init__(self, parcel: Parcel):
-        self.parcel = parcel
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        job: Job = self.parcel.open()
-        prepared(job.plan, lambda: try_out(job.plan, job.types))
-        held: list[pa.RecordBatch] = []
-        nbytes = 0
-        for batch in batches:
-            if batch.num_rows:
-                held.append(batch)
-                nbytes += batch.nbytes
-        if held:
-            yield from slices(answer(job, pa.Table.from_batches(held)))
 
 
 def answer(job: Job, table: pa.Table) -> pa.Table:
@@ -82,9 +69,8 @@ def answer(job: Job, table: pa.Table) -> pa.Table:
     columns = [table.column(place) for place in job.riding] if request.emit == "event" else []
     for name, kind in job.results:
         column = found.column(name)
-        for stand_in, place in job.stand_ins:
-            if name == stand_in:
-                column = _stood_for(column, table.column(job.needed[name]), table.column(place))
+        if ITSELF + name in job.needed:
+            column = _stood_for(column, table.column(job.needed[name]), table.column(job.needed[ITSELF + name]))
         columns.append(fitted(column, kind))
     return pa.table(columns, names=job.names)
 
@@ -93,6 +79,19 @@ def needed_table(job: Job, table: pa.Table) -> pa.Table:
     return pa.table({
         name: fitted(table.column(place), kind) for (name, place), kind in zip(job.needed.items(), job.types.types)
     })
+
+
+def sorted_rows(job: Job, work: Work, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Rows of one key, and of these what the plan needs, sorted by (time, order)."""
+    needed = needed_table(job, table)
+    with Workers(1) as workers:
+        ties = [needed.column(name) for name in job.plan.request.order]
+        ordered = arrange(work.times(needed), Keys(None, 1), ties, workers)
+    if ordered.place is None:
+        return table, needed
+    rows = np.empty(len(table), np.int64)
+    rows[ordered.place] = np.arange(len(table))
+    return table.take(pa.array(rows)), needed.take(pa.array(rows))
 
 
 def try_out(plan: Plan, schema: pa.Schema, only_one: bool = False) -> list[pa.Table]:

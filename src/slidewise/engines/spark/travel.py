@@ -47,9 +47,11 @@ class Parcel:
         return _opened[self.token]
 
 
-def prepared(plan: Plan, prepare: Callable[[], Any]) -> None:
-    """Call `prepare`, which compiles what the plan needs, unless this host has done so; one process at a time."""
-    name = _marker(plan)
+def prepared(plan: Plan, prepare: Callable[[], Any], what: str = "rows") -> None:
+    """Call `prepare`, which compiles what the plan needs, unless this host has done so; one process at a time.
+
+    what: which of the things that can be done with a plan it is prepared for."""
+    name = _marker(plan, what)
     if name is None or name in _done or cache_dir() is None:  # where nothing can be filed every process compiles for itself
         return
     if read_entry(name) is None:
@@ -63,7 +65,7 @@ def prepared(plan: Plan, prepare: Callable[[], Any]) -> None:
 _done: set[str] = set()
 
 
-def _marker(plan: Plan) -> str | None:
+def _marker(plan: Plan, what: str) -> str | None:
     """The file that says that this host has compiled what the plan needs."""
     request = plan.request
     steps = [(getattr(step.typed, "key", step.typed.name), step.algorithm, [i.kind for i in step.inputs], step.bound.where is None)
@@ -71,7 +73,7 @@ def _marker(plan: Plan) -> str | None:
     if any("unfiled" in key for key, *_ in steps):
         return None
     windows = [(t.kind, bool(t.slide), bool(t.offset)) for t in plan.ticks.values()]
-    return entry_name("prepared", steps, windows, request.emit, request.ties, request.closed, request.exclude_current,
+    return entry_name("prepared", what, steps, windows, request.emit, request.ties, request.closed, request.exclude_current,
                       request.as_of, len(request.by), bool(request.order), plan.clock.kind, _sources())
 
 
@@ -132,7 +134,7 @@ def examples(schema: pa.Schema, never_null: tuple[str, ...]) -> list[pa.Table]:
 def example(kind: pa.DataType, k: int) -> Any:
     """A value of this type; no zero, which a user's function may divide by."""
     if pa.types.is_boolean(kind):
-        return k == 1
+        return k % 2 == 1
     if pa.types.is_integer(kind):
         return k
     if pa.types.is_floating(kind):
@@ -140,9 +142,9 @@ def example(kind: pa.DataType, k: int) -> Any:
     if pa.types.is_decimal(kind):
         return Decimal(k).scaleb(-min(kind.scale, kind.precision - 1)) if kind.scale >= kind.precision else Decimal(k)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "ab"[k - 1]
+        return "abcdef"[k - 1]
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return b"ab"[k - 1 : k]
+        return b"abcdef"[k - 1 : k]
     if pa.types.is_temporal(kind):
         return pa.scalar(k, pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
     if pa.types.is_struct(kind):

@@ -1,0 +1,78 @@
+"""Which keys are too large for one task, from a sample of the rows.
+
+A key is cut up where it has more rows than `heavyRows` and more than a task's fair share. A thousandth of the rows tells: a key of
+two million has some two thousand in the sample, give or take a hundred. Small data is not sampled at all: Spark's own
+estimate of its size says whether a heavy key could be in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
+
+from slidewise.engines.spark.batch_types import inner_name, quoted
+from slidewise.engines.spark.giant import Giant, giant_of, spread_labels
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from slidewise.engines.spark.batch import Road
+
+_SAMPLE = 0.001
+_LEAST_BYTES = 4
+"""A row of a heavy key takes at least so many bytes in any format."""
+_MOST_GIANTS = 64
+_UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 60}
+
+
+def giant_keys(road: Road) -> list[Giant]:
+    """The keys that are to be cut up, and where. Without a key: all rows, if there are enough of them."""
+    settings = road.settings
+    tasks = settings.tasks or int(road.shipped.df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    if tasks < 2:
+        return []
+    if not road.job.plan.request.by:
+        found = [giant_of(road, None, tasks)]
+    elif settings.heavyRows and _may_be_heavy(road):
+        found = [giant_of(road, is_it, tasks) for is_it in _heavy(road, tasks)]
+    else:
+        found = []
+    giants = [giant for giant in found if giant is not None]
+    return spread_labels(giants) if giants else []
+
+
+def _heavy(road: Road, tasks: int) -> list[Column]:
+    """Which rows each heavy key has."""
+    from pyspark.sql import functions as F
+
+    settings, shipped = road.settings, road.shipped
+    keys = [quoted(inner_name(shipped.places[name])) for name in road.job.plan.request.by]
+    fraction = 1.0 if settings.heavyRows < 1000 / _SAMPLE else _SAMPLE
+    rows = shipped.df if fraction == 1.0 else shipped.df.sample(fraction, seed=1)
+    names = [f"k{k}" for k in range(len(keys))]
+    counted = rows.groupBy(*[key.alias(name) for key, name in zip(keys, names)]).agg(F.count(F.lit(1)).alias("rows"))
+    largest = counted.where(F.col("rows") >= settings.heavyRows * fraction).orderBy(F.desc("rows")).limit(_MOST_GIANTS).collect()
+    if not largest:
+        return []
+    total = rows.count()
+    kinds = [shipped.kind(name) for name in road.job.plan.request.by]
+    share = total / tasks
+    return [
+        reduce(and_, [key.eqNullSafe(F.lit(row[k]).cast(kinds[k])) for k, key in enumerate(keys)])
+        for row in largest if row["rows"] > share
+    ]
+
+
+def _may_be_heavy(road: Road) -> bool:
+    """Whether Spark thinks the data is large enough to hold a heavy key; if it has no idea, it may be."""
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        road.shipped.df.explain(mode="cost")
+    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", text.getvalue())
+    if found is None:
+        return True
+    size = float(found.group(1)) * 2.0 ** _UNITS.get(found.group(2), 60)
+    return size >= road.settings.heavyRows * _LEAST_BYTES

@@ -1,5 +1,8 @@
 """A tree algorithm as `Window` keeps it: a forest of one tree. Takes events in any order."""
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 
 from slidewise.algebra.codec import decode, encode
@@ -101,7 +104,7 @@ class Tree:
         if not isinstance(count, int) or count < 0 or not isinstance(arity, int):
             raise StateError("stored state is damaged: its size makes no sense")
         if coded_times:
-            ts = numbers(sections, "times", np.int64, count)
+            ts: Any = numbers(sections, "times", np.int64, count)
             in_order = bool((ts[1:] > ts[:-1]).all())
             if not op.compiled:
                 ts = ts.tolist()
@@ -109,7 +112,7 @@ class Tree:
             ts = decode(sections.get("times", b""))
             if not isinstance(ts, list) or len(ts) != count:
                 raise StateError("stored state is damaged: times are missing")
-            in_order = all(a < b for a, b in zip(ts, ts[1:], strict=False))
+            in_order = all(a < b for a, b in pairwise(ts))
         if not in_order:
             raise StateError("stored state is damaged: times are out of order")
         self = cls(alg, op, coded_times, arity)

@@ -11,7 +11,7 @@ be enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -293,7 +293,7 @@ def _columns(work: Work, sequences: dict[str, Sequence], found: dict[str, Frames
                             frame.ends, frame.behind)
             if frame.answered is not None:
                 ok = ok & frame.answered
-            for view, array in step_results(step, rows, _AS_THEY_ARE, out, ok, frame.answered):
+            for view, array in step_results(step, cast(Any, rows), _AS_THEY_ARE, out, ok, frame.answered):
                 results[view.aggregate, name] = array
     return list(output_columns(work.request, results))
 

@@ -78,7 +78,7 @@ def _first_needed(ticks: Ticks, sequence: Sequence, work: Work) -> int:
     """The first row of the sequence that a window which ends later can hold."""
     n = len(sequence.times)
     if ticks.kind == "rows":
-        return max(0, n - ticks.range - ticks.slide - ticks.offset - 1)
+        return int(max(0, n - ticks.range - ticks.slide - ticks.offset - 1))
     if ticks.kind == "delta":
         starts, _ = frames(ticks, sequence.times, sequence.offsets, closed=up_to_last(work), column=sequence.column())
         return int(starts[-1])

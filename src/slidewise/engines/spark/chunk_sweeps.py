@@ -6,6 +6,7 @@ The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms.drivers import answer
 from slidewise.algorithms.protocol import SCRATCH, Algorithm, evict_, fresh_, insert_, query_, size_
 
-_ALL = np.zeros(0, np.uint8)
+_ALL: Any = np.zeros(0, np.uint8)
 
 
 def sweep(alg: Algorithm, typed: TypedOperator, X: tuple, mask, state, at: int, starts, ends, behind=None):
@@ -40,12 +41,14 @@ def sweep(alg: Algorithm, typed: TypedOperator, X: tuple, mask, state, at: int, 
     frames = (starts, ends) if behind is None else (starts, ends, *behind)
     stores = [_Store(alg, typed, int((frames[k + 1] - frames[k]).max(initial=0))) for k in range(0, len(frames), 2)]
     mask = _ALL if mask is None else mask
+    OUT: Any
+    OK: Any
     if typed.compiled:
         OUT, OK = typed.result.alloc(n), np.empty(n, np.uint8)
         run = slide_with if behind is None else slide_around_with
     else:
         OUT, OK = [None] * n, bytearray(n)
-        mask, frames = mask.tolist(), [part.tolist() for part in frames]
+        mask, frames = mask.tolist(), tuple(part.tolist() for part in frames)
         run = getattr(twin(sys.modules[__name__]), "slide_with" if behind is None else "slide_around_with")
     stored = [part for store in stores for part in (store.W, store.V, store.m, store.scratch)]
     run(alg, typed, *stored, X, mask, state, at, *frames, OUT, OK)

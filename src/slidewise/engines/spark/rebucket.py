@@ -17,7 +17,7 @@ import base64
 import inspect
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -131,7 +131,7 @@ def _part(spec: Any, kind: int, table: pa.Table) -> pa.Table:
         upgrade.check(stored, spec, label)
 
     buckets = decode_head(store.read_head(), where).buckets
-    log = Log(store, label=label, buckets=buckets, signature=upgrade.encoded(spec), accept=accept)
+    log = Log(cast(Any, store), label=label, buckets=buckets, signature=upgrade.encoded(spec), accept=accept)
     engine = Keyed(spec)
     for segment in log.head.segments:
         engine.absorb(upgrade.conformed(log.read(segment), spec))

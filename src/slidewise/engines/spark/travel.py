@@ -16,6 +16,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -81,23 +82,16 @@ def _sources() -> str:
     """Digest of the sources of everything that is compiled: a new version of the package prepares anew."""
     global _digest
     if _digest is None:
-        import slidewise
-
         found = hashlib.sha256()
+        package = Path(__file__).resolve().parent.parent.parent
         for folder in ("algorithms", "windows", "engines"):
-            for path in sorted((_path_of(slidewise) / folder).rglob("*.py")):
+            for path in sorted((package / folder).rglob("*.py")):
                 found.update(path.read_bytes())
         _digest = found.hexdigest()
     return _digest
 
 
 _digest: str | None = None
-
-
-def _path_of(package):
-    from pathlib import Path
-
-    return Path(package.__file__).parent
 
 
 @contextlib.contextmanager

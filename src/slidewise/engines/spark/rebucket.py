@@ -160,6 +160,15 @@ class _Found:
     def read(self, number: int) -> bytes | None:
         return self._data.get(number)
 
+    def write_head(self, data: bytes) -> None:
+        raise StateError("this state is only read")
+
+    def write(self, number: int, data: bytes) -> None:
+        raise StateError("this state is only read")
+
+    def remove(self, number: int) -> None:
+        raise StateError("this state is only read")
+
 
 def keys_schema(spec: Any) -> pa.Schema:
     """The schema of what is known of keys, beside their events."""

@@ -200,6 +200,9 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
         moment, delay = F.timestamp_millis(column.cast("long")), f"{spec.delay} milliseconds"
     elif isinstance(kind, (TimestampType, TimestampNTZType)):
         moment, delay = column, f"{spec.delay * spec.clock.tick_ns // 1000} microseconds"
+        if isinstance(kind, TimestampNTZType):  # without a zone: taken as UTC, whatever the session's zone is
+            epoch = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+            moment = F.timestamp_micros(F.timestamp_diff("MICROSECOND", epoch, column))
     else:
         raise UnsupportedError(
             f"the time column {time!r} is {kind.simpleString()}; a stream's time is a timestamp or a whole number. Cast it"

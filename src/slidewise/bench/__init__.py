@@ -24,6 +24,7 @@ from slidewise.errors import InputError
 
 SUITES = {
     "fifo": "slidewise.bench.fifo",
+    "spark-stream": "slidewise.bench.spark_stream",
     "rolling": "slidewise.bench.rolling",
 }
 """Name -> module. The module's `SUITE` is loaded when it is asked for: some need packages that others do not."""

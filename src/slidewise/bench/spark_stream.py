@@ -13,6 +13,7 @@ Rates are rows by the time from trigger to commit, warm micro-batches only. Late
 time to the commit of the micro-batch that gives their result.
 """
 
+import os
 import shutil
 import statistics
 import tempfile
@@ -60,10 +61,7 @@ def files(folder: Path, rows: int, batches: int) -> Path:
         path = folder / f"{batch:04}.parquet"
         # Several row groups: a task for each core may read the file.
         pq.write_table(events(rng, rows, batch), path, row_group_size=max(1, rows // 2))
-        stamp = 1_700_000_000 + batch
-        import os
-
-        os.utime(path, (stamp, stamp))
+        os.utime(path, (1_700_000_000 + batch,) * 2)
     return folder
 
 

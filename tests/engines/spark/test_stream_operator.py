@@ -278,6 +278,32 @@ def test_words_for_another_number_of_buckets_are_refused() -> None:
         home.batch(None)
 
 
+def test_a_host_is_warmed_once(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """And with examples that the engine takes: a failure here would be silent, and every worker would compile."""
+    from slidewise.engines.spark import warm
+
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(warm, "_done", set())
+    calls = []
+    monkeypatch.setattr(warm, "run_examples", calls.append)
+    warm.warmed("token", "spec")
+    warm.warmed("token", "spec")
+    monkeypatch.setattr(warm, "_done", set())  # another process
+    warm.warmed("token", "spec")
+    assert calls == ["spec"]
+
+
+@pytest.mark.parametrize("results", ["eager", "final"])
+def test_the_engine_takes_the_examples(results: str) -> None:
+    from slidewise.engines.spark import warm
+    from slidewise.live.keyed import Keyed
+
+    spec = make(["1m", sw.rows(3)], results=results, ttl="1d")
+    engine = Keyed(spec)
+    accepted = [engine.push(batch, batch=number).counts["accepted"] for number, batch in enumerate(warm._batches(spec))]
+    assert accepted == [3, 3, 3, 3]
+
+
 def test_blobs_are_cut_by_size() -> None:
     rows = table(sorted(events(27, 500), key=lambda row: row["id"]))
     labelled = rows.append_column("slidewise_label", pa.array([i % 3 for i in range(500)], pa.int32()))

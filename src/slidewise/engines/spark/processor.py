@@ -25,6 +25,7 @@ from slidewise.engines.spark.counts import COUNTS, METRICS, as_text
 from slidewise.engines.spark.log import Limits, Log
 from slidewise.engines.spark.packing import BLOB, EVENTS, FLUSH, KIND, blob_of, table_of
 from slidewise.engines.spark.travel import Parcel
+from slidewise.engines.spark.warm import warmed
 from slidewise.live.keyed import META, Keyed, read_meta
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class BucketProcessor(StatefulProcessor):
         if context is None:  # Spark asks for the state's variables on the driver
             return
         self.spec = self.plan.spec.open()
+        warmed(self.plan.spec.token, self.spec)
         self._query = context.getLocalProperty("sql.streaming.queryId")
         self._batch = int(context.getLocalProperty("streaming.sql.batchId"))
         workers.CACHE.limit = self.plan.cache_bytes

@@ -1,6 +1,7 @@
 """The command line: `slidewise run | demo | explain | bench | algorithms | doctor`.
 
     app.py        the commands and their options
+    jobs.py       run and explain; demonstration.py: demo
     outcome.py    exit codes and the one message that goes with them
     terminal.py   where people read (a terminal) and where machines do (--json); progress
     doctor.py     what `slidewise doctor` looks at

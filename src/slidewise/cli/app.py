@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import slidewise
+from slidewise.algorithms import algorithms as algorithms_of
 from slidewise.cli import terminal
 from slidewise.cli.outcome import FAILED, OK, told
 
@@ -42,6 +43,22 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change one key for this run: --set sink.path=out. May be repeated."),
 ]
+
+
+@app.command()
+def demo(
+    days: Annotated[int, typer.Option(min=1, max=365, help="How many days of 2013 to replay.")] = 31,
+    everything: Annotated[bool, typer.Option("--all", help="The whole year.")] = False,
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="Where the data, the job file and the report go.")] = "demo-output",
+    step: Annotated[str, typer.Option(help="How much of the landings a micro-batch takes.")] = "12h",
+    cores: Annotated[int, typer.Option(min=1, help="Cores for Spark.")] = 2,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Replay real flights as a Spark stream, check the results against batch, and write a report."""
+    from slidewise.cli import demonstration
+
+    return demonstration.run(days=None if everything else days, out=out, step=step, cores=cores, quiet=quiet, as_json=as_json)
 
 
 @app.command()
@@ -87,7 +104,7 @@ def bench(context: typer.Context) -> int:
 @app.command()
 def algorithms(as_json: AsJson = False) -> None:
     """List the window algorithms: paper, order, bounds, what an operator must offer."""
-    found = slidewise.algorithms()
+    found = algorithms_of()
     if as_json:
         terminal.print_json([_plain(info) for info in found])
         return

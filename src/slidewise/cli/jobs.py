@@ -19,6 +19,7 @@ from slidewise.cli import terminal
 from slidewise.cli.outcome import OK
 from slidewise.errors import RunError
 from slidewise.pipeline import Checked, Summary
+from slidewise.pipeline import explain as explain_job
 from slidewise.pipeline import load as load_job
 from slidewise.pipeline import run as run_job
 
@@ -56,15 +57,9 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
 
 
 def explain(file: str, settings: list[str], as_json: bool) -> int:
-    import slidewise as sw
-
-    checked = load_job(file, settings)
-    if checked.schema is None:
-        raise RunError("the source's columns are not known before it is read; give them in [source.schema]")
-    arguments = {key: value for key, value in checked.arguments.items() if key not in ("query_time", "query_by")}
-    plan = sw.explain(checked.schema.empty_table(), **arguments)
+    plan = explain_job(load_job(file, settings))
     if as_json:
-        terminal.print_json(plan.as_dict() if hasattr(plan, "as_dict") else {"plan": str(plan)})
+        terminal.print_json(plan.as_dict())
     else:
         print(plan)
     return OK

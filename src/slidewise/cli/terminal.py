@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.status import Status
+from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from slidewise.pipeline import Step
 
 
 def console() -> Console:
@@ -30,39 +33,50 @@ def table(*columns: str, title: str | None = None) -> Table:
 
 
 class Progress:
-    """One line on standard error that says how far a stream is; nothing where nobody looks."""
+    """One line on standard error that says how far the work is; nothing where nobody looks."""
 
-    def __init__(self, name: str, *, quiet: bool = False, total: int | None = None):
-        self._name, self._total = name, total
-        self._quiet = quiet or not sys.stderr.isatty()
+    def __init__(self, name: str, *, quiet: bool = False):
+        self._name = name
         self._rows = self._batches = 0
-        self._began = time.perf_counter()
-        self._status: Status | None = None
+        self._shown = None if quiet or not sys.stderr.isatty() else _bar()
+        self._task = None if self._shown is None else self._shown.add_task(f"{name}: starting", total=None, rate="")
 
     def __enter__(self) -> Progress:
-        if not self._quiet:
-            self._status = Console(stderr=True).status(f"{self._name}: starting")
-            self._status.start()
+        if self._shown is not None:
+            self._shown.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
+        if self._shown is not None:
+            self._shown.stop()
+
+    def expect(self, rows: int) -> None:
+        """So many rows will come."""
+        if self._shown is not None:
+            self._shown.update(self._task, total=rows)
+
+    def part(self, text: str) -> None:
+        """What is being done now."""
+        if self._shown is not None:
+            self._shown.update(self._task, description=f"{self._name}: {text}")
 
     def note(self, text: str) -> None:
         """Say something once, above the line."""
-        if self._status is not None:
-            self._status.console.print(f"{self._name}: {text}")
+        if self._shown is not None:
+            self._shown.console.print(f"{self._name}: {text}")
 
-    def step(self, step: Any) -> None:
+    def step(self, step: Step) -> None:
         """Another micro-batch has ended."""
         self._rows += step.rows
         self._batches += 1
-        if self._status is None:
+        if self._shown is None:
             return
-        rate = step.rows / max(step.seconds, 1e-9)
-        of = f" of {self._total:,}" if self._total else ""
-        watermark = f", watermark {step.watermark[:19].replace('T', ' ')}" if step.watermark else ""
-        self._status.update(
-            f"{self._name}: {self._rows:,}{of} rows in {self._batches} micro-batches, {rate:,.0f} rows/s{watermark}"
-        )
+        watermark = f", watermark {step.watermark[:16].replace('T', ' ')}" if step.watermark else ""
+        told = f"{self._rows:,} rows, {step.rows / max(step.seconds, 1e-9):,.0f}/s{watermark}"
+        self.part(f"micro-batch {self._batches}")
+        self._shown.update(self._task, completed=self._rows, rate=told)
+
+
+def _bar() -> Bars:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=28), TextColumn("{task.fields[rate]}"))
+    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)

@@ -4,6 +4,7 @@
     reading.py      text -> document: TOML, --set, environment, shape (positions.py, shape.py, problems.py, secrets.py)
     checking.py     document -> a job that may run (columns.py, operators.py, meaning.py, types.py)
     running.py      run it: on Spark (session.py, sources.py, sinks.py, merging.py, ownership.py) or here (local.py)
+    plan.py         how a job would be computed
     progress.py     what a run tells; latest.py: the last revision of each result; replay.py: a file as a stream
     demo/           the demo on real data
 
@@ -13,6 +14,7 @@
 
 from slidewise.pipeline.checking import Checked, load
 from slidewise.pipeline.latest import latest
+from slidewise.pipeline.plan import explain
 from slidewise.pipeline.progress import Step, Summary
 from slidewise.pipeline.reference import reference
 from slidewise.pipeline.running import run

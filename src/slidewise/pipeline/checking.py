@@ -65,13 +65,12 @@ def check(document: Document) -> Checked:
     windows = meaning.windows_of(job, found)
     if job.algorithm not in ("auto", *MODULES):
         found.append(Problem(("algorithm",), f'no algorithm "{job.algorithm}"{meant(job.algorithm, ["auto", *MODULES])}'))
-    if found:  # before any code that the job names is run
-        raise document.origin.error(found)
-    aggregates = meaning.aggregates_of(document, found)
-    if columns is not None:
-        found += _unknown_columns(job, windows, aggregates, columns)
-    if found:
-        raise document.origin.error(found)
+    for load in (False, True):  # no code that the job names is loaded before everything else is right
+        aggregates = meaning.aggregates_of(document, found, load=load)
+        if columns is not None:
+            found += _unknown_columns(job, windows, aggregates, columns)
+        if found:
+            raise document.origin.error(found)
     arguments = meaning.arguments(job, windows, aggregates)
     _plan(document, arguments, columns)
     return Checked(document, arguments, columns)
@@ -81,6 +80,10 @@ def _unknown_columns(job: schema.Job, windows: Any, aggregates: Any, columns: pa
     for path, name in meaning.needed(job, windows, aggregates):
         if name not in columns.names:
             yield Problem(path, f'the source has no column "{name}"{meant(name, columns.names)}')
+    for name, bound in aggregates.items():
+        kind = columns.field(bound.where).type if bound.where in columns.names else None
+        if kind is not None and not pa.types.is_boolean(kind):
+            yield Problem(("aggregates", name), f'where = "{bound.where}" must be a column of truth values, not {kind}')
 
 
 def _plan(document: Document, arguments: dict[str, Any], columns: pa.Schema | None) -> None:
@@ -91,12 +94,14 @@ def _plan(document: Document, arguments: dict[str, Any], columns: pa.Schema | No
         asked = request(**known, as_of=job.as_of is not None)
         if columns is None:
             return
+        if job.as_of is None:
+            asked.check_columns(columns.names)
         if job.mode == "stream":
             from slidewise.live.spec import stream_spec
 
             given = meaning.stream_arguments(job)
             given.pop("buckets", None)
-            stream_spec(asked, columns, **given)
+            _ = stream_spec(asked, columns, **given).output_schema  # finds out the types of all results
         else:
             make_plan(asked, columns)
     except SlidewiseError as error:
@@ -107,6 +112,8 @@ def _about(message: str, job: schema.Job) -> tuple[str, ...]:
     """The key that an engine's message begins with, if it is one of the job's."""
     word = re.match(r"\w+", message)
     name = word.group() if word else ""
+    if message.startswith(("the window", "two results", "the result column")):
+        return ("windows",) if message.startswith("the window") else ("aggregates",)
     if name in schema.Job.__struct_fields__:
         return (name,)
     return ("stream", name) if job.stream is not None and name in schema.StreamTable.__struct_fields__ else ()

@@ -61,10 +61,12 @@ def _window(value: str | int | float | WindowTable) -> spec.Window:
     return spec.session(value.session) if kind == "session" else spec.punctuation(str(value.punctuation))
 
 
-def aggregates_of(document: Document, found: list[Problem]) -> dict[str, Bound]:
-    """The aggregates; what cannot be one is noted in `found`."""
+def aggregates_of(document: Document, found: list[Problem], *, load: bool) -> dict[str, Bound]:
+    """The aggregates; what cannot be one is noted in `found`. Those of Python files only with `load`."""
     made: dict[str, Bound] = {}
     for name, value in document.job.aggregates.items():
+        if operators.names_file(value) and not load:
+            continue
         try:
             made[name] = operators.bound(value, document.origin.file.parent)
         except SlidewiseError as error:

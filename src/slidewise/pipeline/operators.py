@@ -46,6 +46,11 @@ def bound(value: str | dict[str, Any], folder: Path) -> Bound:
     return made() if isinstance(made, Operator) else made
 
 
+def names_file(value: str | dict[str, Any]) -> bool:
+    """Whether an aggregate's operator is one of a Python file."""
+    return ".py:" in str(value if isinstance(value, str) else value.get("operator", "")).partition("(")[0]
+
+
 def wrong(message: str, key: str | None = None) -> InputError:
     error = InputError(message)
     error.key = key  # type: ignore[attr-defined]

@@ -47,7 +47,8 @@ class _Scanner:
             self.counts[name] = number + 1
             self._note(name, start)
             name = (*name, number)
-        self._note(name, start)
+        for length in range(1, len(name) + 1):
+            self._note(name[:length], start)
         self.at = self.text.index("]", self.at) + (2 if several else 1)
         return name
 

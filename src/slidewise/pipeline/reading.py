@@ -114,7 +114,8 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", str(error), re.S)
         what, line = (match[1], match[2] or text.count("\n") + 1) if match else (str(error), "?")
-        raise JobError(f"{path.name}, line {line}: not TOML: {what[0].lower()}{what[1:]}") from None
+        hint = "; text stands in quotes" if what == "Invalid value" else ""
+        raise JobError(f"{path.name}, line {line}: not TOML: {what[0].lower()}{what[1:]}{hint}") from None
 
 
 def _override(raw: dict[str, Any], setting: str) -> tuple[Key, str]:

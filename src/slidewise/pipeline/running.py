@@ -50,15 +50,11 @@ def run(
             check_owner(document)
         from slidewise.pipeline.session import open_session
 
-        spark, ours = open_session(document.name, job.spark, log)
-        try:
+        with open_session(document.name, job.spark, log) as spark:
             on_session()
             if checked.streams:
                 return _run_stream(checked, summary, spark, on_step, stop or threading.Event(), show or _print)
             return _run_batch(checked, summary, spark, show or _print)
-        finally:
-            if ours:
-                spark.stop()
     except SlidewiseError:
         raise
     except Exception as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,34 +15,57 @@ from slidewise.pipeline import schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DEFAULTS = {
+    # Not the old INT96, in which a moment loses that it is one in UTC.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
 
-def open_session(name: str, spark: schema.SparkTable, log: Path | None) -> tuple[SparkSession, bool]:
-    """The session, and whether it is ours to stop."""
+
+@contextlib.contextmanager
+def open_session(name: str, spark: schema.SparkTable, log: Path | None) -> Iterator[SparkSession]:
+    """A session for one run: stopped at the end if it was started here, otherwise left as it was found."""
     from pyspark.sql import SparkSession
 
-    there = SparkSession.getActiveSession()
-    conf: dict[str, Any] = dict(spark.conf)
+    conf: dict[str, Any] = {**STREAMING, **_DEFAULTS, **spark.conf}
     if spark.packages:
         known = str(conf.get("spark.jars.packages", ""))
         conf["spark.jars.packages"] = ",".join([*filter(None, [known]), *spark.packages])
+    there = SparkSession.getActiveSession()
     if there is not None:
-        for key, value in {**STREAMING, **conf}.items():
-            if there.conf.isModifiable(key):
-                there.conf.set(key, _text(value))
-        return there, False
+        with _with_settings(there, conf):
+            yield there
+        return
     if spark.master.startswith("local"):
         cores, failures = _local(spark.master)
-        return local_session(name, cores=cores, conf=conf, max_failures=failures, log=log), True
-    builder = SparkSession.builder.appName(name).master(spark.master)
-    for key, value in {**STREAMING, **conf}.items():
-        builder = builder.config(key, _text(value))
-    return builder.getOrCreate(), True
+        session = local_session(name, cores=cores, conf=conf, max_failures=failures, log=log)
+    else:
+        builder = SparkSession.builder.appName(name).master(spark.master)
+        for key, value in conf.items():
+            builder = builder.config(key, _text(value))
+        session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextlib.contextmanager
+def _with_settings(session: SparkSession, conf: dict[str, Any]) -> Iterator[None]:
+    """What can be changed in a running session, for as long as the job runs."""
+    before: dict[str, str | None] = {}
+    for key, value in conf.items():
+        if session.conf.isModifiable(key):
+            before[key] = session.conf.get(key, None)
+            session.conf.set(key, _text(value))
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            session.conf.unset(key) if old is None else session.conf.set(key, old)
 
 
 def _local(master: str) -> tuple[int, int]:
     """Cores, and how often a task may fail."""
-    import os
-
     match = re.match(r"local(?:\[(\d+|\*)(?:,\s*(\d+))?\])?$", master)
     assert match is not None
     cores = 1 if match[1] is None else (os.cpu_count() or 1) if match[1] == "*" else int(match[1])

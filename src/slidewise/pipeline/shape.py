@@ -70,14 +70,17 @@ def _tagged(value: dict, structs: list[kinds.StructType], path: Path) -> Iterato
 
 def _struct(value: dict, struct: kinds.StructType, path: Path, tag: str | None = None) -> Iterator[Problem]:
     fields = {field.encode_name: field for field in struct.fields}
+    hints = ""
     for key, inner in value.items():
         if key in fields:
             yield from problems_of(inner, fields[key].type, (*path, key))
         else:
-            known = [name for name in ((tag,) if tag else ()) + tuple(fields) if name not in value]
-            yield Problem((*path, key), f"unknown key{meant(key, known)}")
+            hint = meant(key, [name for name in ((tag,) if tag else ()) + tuple(fields) if name not in value])
+            hints += hint
+            yield Problem((*path, key), f"unknown key{hint}")
     for name, field in fields.items():
-        if field.required and name not in value:
+        # A key that was meant by another one is not missing as well.
+        if field.required and name not in value and f'"{name}"?' not in hints:
             yield Problem(path, f'needs the key "{name}"')
 
 

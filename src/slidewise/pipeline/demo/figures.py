@@ -53,8 +53,10 @@ def worst_day(results: pa.Table) -> Day:
     inside = (times >= start) & (times < start + 24 * HOUR_US) & (ordered["origin"].to_numpy(zero_copy_only=False) == origin)
     rows = ordered.filter(pa.array(inside))
     delays = rows["mean_delay_1h"].to_numpy(zero_copy_only=False)
-    late_enough = np.where(microseconds(rows["departed"]) >= start + 9 * HOUR_US, delays, -np.inf)
-    return Day(origin, date.strftime("%A, %-d %B %Y"), start, rows, int(np.argmax(late_enough)))
+    hours = (microseconds(rows["departed"]) - start) / HOUR_US
+    # Late enough for the windows to show on the left, early enough for words on the right.
+    moment = int(np.argmax(np.where((hours >= 9) & (hours <= 16), delays, -np.inf)))
+    return Day(origin, date.strftime("%A, %-d %B %Y"), start, rows, moment)
 
 
 def hardest_days(results: pa.Table, count: int = 6) -> list[dict]:
@@ -124,10 +126,13 @@ def corrections(revisions: pa.Table) -> Corrections:
 
 
 def settling(revisions: pa.Table) -> list[dict]:
-    """The revisions of the result that came most often: how it settled."""
-    counted = revisions.group_by("id").aggregate([("revision", "count")])
-    most = counted["id"][pc.index(counted["revision_count"], pc.max(counted["revision_count"])).as_py()]
-    return revisions.filter(pc.equal(revisions["id"], most)).sort_by("revision").to_pylist()
+    """The revisions of one result, of those that came most often the one that moved furthest: how it settled."""
+    column = "mean_delay_24h"
+    counted = revisions.group_by("id").aggregate([("revision", "count"), (column, "min"), (column, "max")])
+    counted = counted.filter(pc.equal(counted["revision_count"], pc.max(counted["revision_count"])))
+    moved = pc.subtract(counted[f"{column}_max"], counted[f"{column}_min"])
+    chosen = counted["id"][pc.index(moved, pc.max(moved)).as_py()]
+    return revisions.filter(pc.equal(revisions["id"], chosen)).sort_by("revision").to_pylist()
 
 
 def by_airport(results: pa.Table, column: str, points: int = 500) -> dict[str, list[tuple[float, float]]]:

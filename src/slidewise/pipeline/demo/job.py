@@ -18,6 +18,7 @@ mode = "stream"
 time = "departed"                     # event time; a flight is only heard of when it lands
 by = "origin"
 id = "id"                             # which result a correction replaces
+order = "id"                          # the first of two that departed at the same moment
 windows = ["1h", "6h", "24h"]
 
 [aggregates]

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-import slidewise as sw
 from slidewise.errors import JobError
-from slidewise.pipeline.checking import Checked, load
+from slidewise.pipeline.checking import load
 from slidewise.pipeline.demo.check import Verdict, compare
 from slidewise.pipeline.demo.flights import first_days, flights
 from slidewise.pipeline.demo.job import job_text
 from slidewise.pipeline.demo.report import Story, write_report
 from slidewise.pipeline.latest import latest
+from slidewise.pipeline.plan import explain
 from slidewise.pipeline.progress import Step, Summary
 from slidewise.pipeline.running import run
 
@@ -44,7 +44,7 @@ def play(
     folder: str | Path,
     *,
     days: int | None = 31,
-    step: str = "6h",
+    step: str = "12h",
     cores: int = 2,
     note: Callable[[str], None] = lambda text: None,
     on_step: Callable[[Step], None] = lambda step: None,
@@ -80,7 +80,7 @@ def play(
         results=results,
         summary=summary,
         verdict=verdict,
-        plan=plan_of(checked),
+        plan=explain(checked),
         job=(place / JOB).read_text(encoding="utf-8"),
         command=f"slidewise run {place / JOB} --set stream.checkpoint=checkpoint-2 --set sink.path=results-2",
     )
@@ -93,11 +93,6 @@ def read_results(folder: Path) -> pa.Table:
     table = ds.dataset(folder, format="parquet", partitioning="hive").to_table()
     table = table.filter(pc.invert(pc.coalesce(table["late"], False))) if "late" in table.column_names else table
     return table.drop_columns([name for name in ("batch", "late") if name in table.column_names])
-
-
-def plan_of(checked: Checked) -> str:
-    assert checked.schema is not None
-    return str(sw.explain(checked.schema.empty_table(), **checked.arguments))
 
 
 def _emptied(folder: Path) -> Path:

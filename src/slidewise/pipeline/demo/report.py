@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,8 @@ class Story:
     """The last word on each flight."""
     summary: Summary
     verdict: Verdict
-    plan: str
+    plan: Any
+    """A stream's plan, as `slidewise explain` shows it."""
     job: str
     """The text of the job file."""
     command: str
@@ -59,7 +61,8 @@ def html(story: Story) -> str:
 def _head(story: Story) -> str:
     late = figures.lateness(story.flights)
     again = story.revisions.num_rows - story.results.num_rows
-    first, last = (_clock(end.value) for end in pc.min_max(story.flights["departed"].cast(pa.int64())).values())
+    departed = figures.microseconds(story.flights["departed"])
+    first, last = _clock(departed.min()), _clock(departed.max())
     tiles = [
         (f"{story.flights.num_rows:,}", "flights, as they landed"),
         (f"{len(story.summary.steps):,}", "micro-batches"),
@@ -86,14 +89,14 @@ def _day(story: Story) -> str:
     hours = (figures.microseconds(rows["departed"]) - day.start) / HOUR_US
     delays = rows["delay"].to_numpy()
     top = float(np.percentile(delays, 99.5))
-    top = max(top, float(pc.max(rows["p95_delay_1h"]).as_py())) * 1.25
+    top = max(top, float(pc.max(rows["p95_delay_6h"]).as_py())) * 1.3
     plot = Plot((0, 24), (min(float(delays.min()), 0.0), top), size=(900, 380), label=f"Delays at {day.origin} on {day.date}")
     plot.y_axis(title="minutes").x_axis([(h, f"{h:02d}:00") for h in range(0, 25, 3)], "departure, New York time")
     flights = zip(hours, delays, rows["flight"].to_pylist(), rows["dest"].to_pylist())
     plot.dots(((h, d, f"{flight} to {dest}: {d} minutes") for h, d, flight, dest in flights), "")
-    plot.line(_points(hours, rows["p95_delay_1h"]), "p95 dashed")
+    plot.line(_points(hours, rows["p95_delay_6h"], rows["flights_6h"]), "p95 dashed")
     for window, kind in (("24h", "day"), ("6h", "six"), ("1h", "one")):
-        plot.line(_points(hours, rows[f"mean_delay_{window}"]), kind)
+        plot.line(_points(hours, rows[f"mean_delay_{window}"], rows[f"flights_{window}"]), kind)
     end = float(hours[day.moment])
     plot.rule(end)
     for place, (window, kind, length) in enumerate((("1h", "one", 1), ("6h", "six", 6), ("24h", "day", 24))):
@@ -101,7 +104,7 @@ def _day(story: Story) -> str:
         plot.bracket(end - length, end, place, f"{length} h: {count} flights, mean {mean:.0f} min", kind)
     marks = legend(
         ("dot", "one flight"), ("one", "mean of the last hour"), ("six", "of 6 hours"), ("day", "of 24 hours"),
-        ("p95", "95th percentile of the last hour"),
+        ("p95", "95th percentile of 6 hours"),
     )
     moment = _clock(figures.microseconds(rows["departed"])[day.moment])
     worst = rows["worst_24h"][day.moment].as_py()
@@ -225,7 +228,19 @@ def _hardest(story: Story) -> str:
 
 
 def _plan(story: Story) -> str:
-    return _section("The plan", "What was chosen to compute this, and why.", f"<pre>{escape(story.plan)}</pre>")
+    told = story.plan.as_dict()
+    lines = []
+    for step in told["steps"]:
+        cells = (step["results"], step["state"], step["compiled"])
+        lines.append(f"<tr><td><b>{escape(cells[0])}</b></td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[1:])}</tr>")
+    head = "<tr><th>result</th><th>state</th><th>compiled</th></tr>"
+    facts = "".join(f"<tr><td>{escape(word)}</td><td>{escape(text)}</td></tr>" for word, text in told["stream"].items())
+    return _section(
+        "The plan",
+        f"<b>{escape(told['structure'])}</b>: {escape(told['because'])}. {escape(told['cost'][0].upper() + told['cost'][1:])}.",
+        f"<table>{head}{''.join(lines)}</table><table class='facts'>{facts}</table>"
+        f"<details><summary>slidewise explain flights.toml</summary><pre>{escape(str(story.plan))}</pre></details>",
+    )
 
 
 def _job(story: Story) -> str:
@@ -264,8 +279,10 @@ def _clock(microseconds: int) -> datetime:
     return datetime.fromtimestamp(int(microseconds) / 1e6, NEW_YORK)
 
 
-def _points(hours: np.ndarray, column: pa.ChunkedArray) -> list[tuple[float, float]]:
-    return list(zip(map(float, hours), map(float, column.to_pylist())))
+def _points(hours: np.ndarray, column: pa.ChunkedArray, flights: pa.ChunkedArray) -> list[tuple[float, float]]:
+    """A line over the day; with gaps where the window holds a flight or two, which is no mean to speak of."""
+    values = np.where(flights.to_numpy() >= 3, column.to_numpy(zero_copy_only=False).astype(float), np.nan)
+    return list(zip(map(float, hours), map(float, values)))
 
 
 def _padded(values: list[float]) -> tuple[float, float]:

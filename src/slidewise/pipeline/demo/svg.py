@@ -37,7 +37,7 @@ class Plot:
         y: tuple[float, float],
         *,
         size: tuple[int, int] = (880, 300),
-        margins: tuple[int, int, int, int] = (18, 16, 34, 52),
+        margins: tuple[int, int, int, int] = (28, 16, 34, 52),
         label: str = "",
     ):
         self.x, self.y = x, y if y[1] > y[0] else (y[0], y[0] + 1)
@@ -75,7 +75,7 @@ class Plot:
             self._add(f'<line class="grid" x1="{self.left}" y1="{place:.1f}" x2="{self.width - self.right}" y2="{place:.1f}"/>')
             self.text(self.left - 7, place + 4, text, "tick end")
         if title:
-            self.text(self.left - 7, self.top - 7, title, "axis-title")
+            self.text(self.left - 7, self.top - 14, title, "axis-title")
         return self
 
     # ---- marks ----------------------------------------------------------------------------------------------------------

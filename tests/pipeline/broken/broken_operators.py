@@ -1,0 +1,3 @@
+"""A file that cannot be loaded."""
+
+trend = no_such_name

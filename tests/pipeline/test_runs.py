@@ -1,0 +1,199 @@
+"""Jobs that run: batch and stream, sources and sinks, on the session of the tests. Small: what is computed is tested elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import slidewise as sw
+from slidewise.errors import JobError, RunError
+from slidewise.pipeline import Summary, latest, load, run
+from tests.pipeline.support import JOB, events, job
+
+REPLAY = ["mode=stream", "source.format=replay", "source.order_by=arrived", "source.step=3h"]
+RESULTS = ("payments_1h", "total_1h", "largest_1h", "payments_5r", "total_5r", "largest_5r")
+
+
+@pytest.fixture(scope="module")
+def expected() -> pa.Table:
+    aggs = {"payments": sw.count(), "total": sw.sum("amount"), "largest": sw.argmax("amount", "id", where="paid")}
+    return sw.rolling(events(), time="ts", by="card", windows=["1h", sw.rows(5)], aggs=aggs, order="id").sort_by("id")
+
+
+def same(found: pa.Table, expected: pa.Table) -> None:
+    found = found.sort_by("id")
+    for name in ("id", *RESULTS):
+        assert found[name].to_pylist() == expected[name].to_pylist(), name
+
+
+def start(folder: Path, *settings: str, text: str = JOB) -> Summary:
+    return run(load(job(folder, text), ['order="id"', *settings]))
+
+
+def files(folder: Path, kind: str = "parquet") -> pa.Table:
+    return ds.dataset(folder, format=kind, partitioning="hive").to_table()
+
+
+# ---- here, without Spark ------------------------------------------------------------------------------------------------
+
+
+def test_local(tmp_path: Path, expected: pa.Table) -> None:
+    summary = start(tmp_path, "engine=local")
+    same(summary.table, expected)
+    assert (summary.rows, summary.state) == (200, "finished")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_local_files(tmp_path: Path, expected: pa.Table, kind: str) -> None:
+    start(tmp_path, "engine=local", f"sink.format={kind}", "sink.path=out")
+    same(files(tmp_path / "out", kind), expected)
+    with pytest.raises(JobError, match="is there already"):
+        start(tmp_path, "engine=local", f"sink.format={kind}", "sink.path=out")
+    start(tmp_path, "engine=local", f"sink.format={kind}", "sink.path=out", "sink.mode=overwrite")
+    assert files(tmp_path / "out", kind).num_rows == 200
+    start(tmp_path, "engine=local", f"sink.format={kind}", "sink.path=out", "sink.mode=append")
+    assert files(tmp_path / "out", kind).num_rows == 400
+
+
+def test_local_text_files_are_read_as_declared(tmp_path: Path) -> None:
+    text = JOB.replace('format = "parquet"\npath = "events.parquet"', 'format = "csv"\npath = "in/*.csv"').replace(
+        "[stream]", '[source.schema]\nid = "long"\nts = "timestamp"\ncard = "string"\namount = "double"\npaid = "boolean"\n[stream]'
+    )
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text(
+        "id,ts,card,amount,paid\n1,2024-01-01 00:00:00,a,5,true\n2,2024-01-01T00:30:00Z,a,7,\n", encoding="utf-8"
+    )
+    (tmp_path / "in" / "b.csv").write_text("id,ts,card,amount,paid\n3,2024-01-01T02:00:00+01:00,a,1,true\n", encoding="utf-8")
+    found = start(tmp_path, "engine=local", text=text).table.sort_by("id")
+    assert found["total_1h"].to_pylist() == [5.0, 12.0, 8.0]
+    assert found["largest_5r"].to_pylist() == [1, 1, 1]
+    (tmp_path / "in" / "b.csv").write_text("id,ts,card,amount,paid\n3,yesterday,a,1,true\n", encoding="utf-8")
+    with pytest.raises(RunError, match="cannot be read"):
+        start(tmp_path, "engine=local", text=text)
+
+
+def test_local_as_of(tmp_path: Path) -> None:
+    queries = events(20, seed=2).select(["ts", "card"]).rename_columns(["asked", "who"])
+    pq.write_table(queries, tmp_path / "queries.parquet")
+    as_of = '[as_of]\ntime = "asked"\nby = "who"\nqueries = { format = "parquet", path = "queries.parquet" }\n'
+    found = start(tmp_path, "engine=local", text=JOB + as_of).table
+    aggs = {"total": sw.sum("amount")}
+    by_hand = sw.as_of(queries, events(), time="ts", by="card", windows=["1h"], aggs=aggs, query_time="asked", query_by="who")
+    assert found["total_1h"].to_pylist() == by_hand["total_1h"].to_pylist()
+    assert found.num_rows == 20
+
+
+def test_an_operator_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import slidewise as sw\n"
+        "twice = sw.operator(lift=lambda x: 2.0 * x, combine=lambda a, b: a + b, identity=0.0, commutative=True, name='twice')\n",
+        encoding="utf-8",
+    )
+    found = start(tmp_path, "engine=local", 'aggregates={twice = "mine.py:twice(amount)", total = "sum(amount)"}').table
+    assert found["twice_1h"].to_pylist() == [2.0 * x for x in found["total_1h"].to_pylist()]
+
+
+# ---- on Spark -----------------------------------------------------------------------------------------------------------
+
+
+def test_batch(spark, tmp_path: Path, expected: pa.Table) -> None:
+    before = spark.conf.get("spark.sql.parquet.outputTimestampType")
+    summary = start(tmp_path, "sink.format=parquet", "sink.path=out")
+    found = files(tmp_path / "out")
+    same(found, expected)
+    assert found["ts"].type == pa.timestamp("us", tz="UTC")
+    assert summary.rows == 200
+    assert spark.conf.get("spark.sql.parquet.outputTimestampType") == before
+
+
+def test_stream_of_a_replay(spark, tmp_path: Path, expected: pa.Table) -> None:
+    summary = start(tmp_path, *REPLAY, "sink.format=parquet", "sink.path=out")
+    found = files(tmp_path / "out")
+    same(latest(found, "id"), expected)
+    assert summary.rows == 200
+    assert [step.number for step in summary.steps] == [0, 1, 2]
+    assert summary.counts["in"] == 200
+    assert summary.counts["out"] == found.num_rows > 200
+    assert latest(spark.read.parquet(str(tmp_path / "out")), "id").count() == 200
+
+
+def test_a_stream_goes_on_where_it_stopped(spark, tmp_path: Path, expected: pa.Table) -> None:
+    text = JOB.replace('path = "events.parquet"', 'path = "incoming"')
+    arrived = events().sort_by("arrived")
+    (tmp_path / "incoming").mkdir()
+    pq.write_table(arrived.slice(0, 120), tmp_path / "incoming" / "1.parquet")
+    settings = ("mode=stream", "stream.watermark=1m", "sink.format=json", "sink.path=out")
+    settings += ("stream.late=side", 'dead_letters={path="late"}')
+    first = start(tmp_path, *settings, text=text)
+    pq.write_table(arrived.slice(120), tmp_path / "incoming" / "2.parquet")
+    second = start(tmp_path, *settings, text=text)
+    assert [step.number for step in first.steps + second.steps] == [0, 1]
+    assert (first.rows, second.rows) == (120, 80)
+    found = spark.read.json(str(tmp_path / "out"))
+    late = spark.read.json(str(tmp_path / "late"))
+    assert set(late.columns) == {*events().column_names, "batch"}
+    assert "late" not in found.columns
+    assert late.count() == second.counts["late"] > 0
+    assert {row.id for row in late.collect()} | {row.id for row in found.collect()} == set(range(200))
+
+
+def test_results_of_another_checkpoint_are_not_mixed_in(spark, tmp_path: Path) -> None:
+    start(tmp_path, *REPLAY, "sink.format=parquet", "sink.path=out")
+    with pytest.raises(JobError, match=r"sink.path: holds the results of a stream with another checkpoint"):
+        start(tmp_path, *REPLAY, "sink.format=parquet", "sink.path=out", "stream.checkpoint=other")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(JobError, match="holds files that are not this stream's"):
+        start(tmp_path, *REPLAY, "sink.format=parquet", "sink.path=mine", "stream.checkpoint=other")
+
+
+def test_memory_keeps_the_latest_revision(spark, tmp_path: Path, expected: pa.Table) -> None:
+    summary = start(tmp_path, *REPLAY, "sink.merge=true")
+    assert summary.table.num_rows == 200
+    same(summary.table, expected)
+
+
+def test_a_database_keeps_the_latest_revision(spark, tmp_path: Path, expected: pa.Table) -> None:
+    url = f"jdbc:derby:{tmp_path}/db;create=true"
+    settings = ["sink.format=jdbc", f"sink.url='{url}'", "sink.table=features", "sink.merge=true"]
+    start(tmp_path, *REPLAY, *settings)
+    found = spark.read.format("jdbc").option("url", url).option("dbtable", "features").load().toArrow()
+    assert found.num_rows == 200
+    same(found, expected)
+
+
+def test_history_fills_the_windows(spark, tmp_path: Path, expected: pa.Table) -> None:
+    whole = events()
+    start_of_stream = whole["ts"][100]
+    pq.write_table(whole.filter(pc.less(whole["ts"], start_of_stream)), tmp_path / "history.parquet")
+    live = whole.filter(pc.greater_equal(whole["ts"], start_of_stream))
+    text = JOB + '[history]\nformat = "parquet"\npath = "history.parquet"\n'
+    path = job(tmp_path, text, live)
+    summary = run(load(path, ['order="id"', *REPLAY, "sink.merge=true"]))
+    same(summary.table, expected.filter(pc.greater_equal(expected["ts"], start_of_stream)))
+
+
+def test_as_of_on_spark(spark, tmp_path: Path) -> None:
+    queries = events(20, seed=2).select(["ts", "card"])
+    pq.write_table(queries, tmp_path / "queries.parquet")
+    text = JOB + '[as_of.queries]\nformat = "parquet"\npath = "queries.parquet"\n'
+    on_spark = start(tmp_path, text=text).table.sort_by([("ts", "ascending"), ("card", "ascending")])
+    here = start(tmp_path, "engine=local", text=text).table.sort_by([("ts", "ascending"), ("card", "ascending")])
+    assert on_spark["total_1h"].to_pylist() == here["total_1h"].to_pylist()
+
+
+def test_what_fails_is_told_in_words(spark, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import slidewise as sw\n"
+        "bad = sw.operator(lift=str, combine=lambda a, b: a + b if len(a) < 12 else [][1], identity='', name='bad')\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(RunError) as caught:
+        start(tmp_path, *REPLAY, 'aggregates={bad = "mine.py:bad(amount)"}')
+    assert "list index out of range" in str(caught.value)
+    assert "\n" not in str(caught.value)

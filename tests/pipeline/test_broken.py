@@ -37,7 +37,7 @@ def test_no_code_is_loaded_while_anything_else_is_wrong(tmp_path: Path) -> None:
         load(tmp_path / "job.toml")
     assert not trace.exists()
     (tmp_path / "job.toml").write_text(text.replace("amout", "amount"), encoding="utf-8")
-    with pytest.raises(JobError, match='mine.py has no "op"'):
+    with pytest.raises(JobError, match=r'mine\.py has no "op"'):
         load(tmp_path / "job.toml")
     assert trace.exists()
 

@@ -42,7 +42,7 @@ class Checked:
     """The source's columns, if they are known before it is read."""
 
     @property
-    def job(self) -> schema.Job:
+    def job(self) -> Any:
         return self.document.job
 
     @property

@@ -38,7 +38,7 @@ def read_table(document: Document, source: schema.Source) -> pa.Table:
     if isinstance(source, schema.ReplaySource):
         return read_file(path)
     places = sorted(glob.glob(path)) if "*" in path else path
-    declared = arrow_schema(source.schema) if getattr(source, "schema", None) else None
+    declared = arrow_schema(getattr(source, "schema")) if getattr(source, "schema", None) else None  # noqa: B009
     try:
         if isinstance(source, schema.ParquetSource):
             found = ds.dataset(places, format="parquet", partitioning="hive").to_table()

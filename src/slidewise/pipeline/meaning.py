@@ -83,9 +83,9 @@ def needed(job: Job, windows: Any, aggregates: dict[str, Bound]) -> Iterator[tup
     for key in ("by", "id", "order"):
         for column in names(getattr(job, key)):
             yield (key,), column
-    for key, window in windows.items() if isinstance(windows, dict) else enumerate(windows):
+    for place, window in windows.items() if isinstance(windows, dict) else enumerate(windows):
         for column in window.needed:
-            yield ("windows", key), column
+            yield ("windows", place), column
     for name, bound in aggregates.items():
         for column in bound.needed:
             yield ("aggregates", name), column

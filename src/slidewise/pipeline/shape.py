@@ -98,7 +98,7 @@ def _scalar(value: Any, members: tuple[kinds.Type, ...], path: Path) -> Iterator
         if _fits(value, member):
             yield from _bounds(value, member, path)
             return
-    words = [word for member in members if isinstance(member, kinds.LiteralType) for word in member.values]
+    words = [str(word) for member in members if isinstance(member, kinds.LiteralType) for word in member.values]
     hint = meant(value, words) if isinstance(value, str) and words else ""
     yield Problem(path, f"must be {_wanted(members)}, not {_shown(value)}{hint if hint.endswith('?') else ''}")
 

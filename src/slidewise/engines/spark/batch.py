@@ -278,8 +278,10 @@ def _result_kinds(request: Request, shipped: Shipped, found: dict[str, pa.DataTy
         bound = request.aggs[output.aggregate]
         like = bound.operator.result_like
         kind = None if like is None else shipped.kind(bound.columns[like])
-        same = kind is not None and arrow_type(kind, shipped.zone, output.column).equals(found[output.column])
-        kinds.append(kind if same else spark_type(found[output.column], output.column))
+        plain = spark_type(found[output.column], output.column)
+        # there and back, so that what Arrow does not tell (which parts are never null) makes no difference
+        same = kind is not None and spark_type(arrow_type(kind, shipped.zone, output.column), output.column) == plain
+        kinds.append(kind if same else plain)
     return kinds
 
 

@@ -1,0 +1,226 @@
+"""rolling and as_of on batch DataFrames: the same rows and the same answers as on frames, and as Spark's own."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.engines.spark.batch_support import ALL_KINDS, FAMILIES, differences, random_table
+
+import slidewise as sw
+from slidewise.algebra.cache import cache_dir
+
+ORDER = ["n", "x", "word", "flag", "id"]
+BOTH = {"windows": ALL_KINDS, "aggs": FAMILIES, "time": "t", "order": ORDER}
+FEW = {"windows": {"w": sw.time(7), "r": sw.rows(3), "s": sw.session(2)},
+       "aggs": {"total": sw.sum("n"), "longest": sw.max("word")}, "time": "t"}
+
+
+@contextmanager
+def settings(spark, **values):
+    for name, value in values.items():
+        spark.conf.set(f"spark.slidewise.{name}", value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(f"spark.slidewise.{name}")
+
+
+def frame(spark, table: pa.Table, partitions: int = 3):
+    return spark.createDataFrame(table).repartition(partitions)
+
+
+def in_order(table: pa.Table, *names: str) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in names])
+
+
+SMALL = {"chunkRows": 40, "paneRows": 7}
+ROADS = {
+    "whole keys": ("key", {}),
+    "on disk": ("key", {"heldBytes": 3000}),
+    "on disk, long keys": ("key", {"heldBytes": 3000, "chunkRows": 20}),
+    "heavy keys": ("key", SMALL | {"heavyRows": 60}),
+    "no key": (None, SMALL),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_every_road_gives_what_the_local_engine_gives(spark, road):
+    by, conf = ROADS[road]
+    table = random_table(np.random.default_rng(1), 300, times=250)
+    with settings(spark, **conf):
+        found = sw.rolling(frame(spark, table), by=by, **BOTH).toArrow()
+    assert not differences(in_order(found, "id"), in_order(sw.rolling(table, by=by, **BOTH), "id"))
+
+
+@pytest.mark.parametrize(("by", "conf"), [("key", {}), ("key", SMALL | {"heavyRows": 60}), (None, SMALL)],
+                         ids=["whole keys", "heavy keys", "no key"])
+def test_boundaries_and_youngest_rows(spark, by, conf):
+    table = random_table(np.random.default_rng(2), 300, times=250)
+    slides = FEW | {"windows": {"a": sw.time(8, slide=3), "b": sw.tumbling(4)}, "emit": "slide"}
+    for asked in (slides, FEW | {"emit": "latest", "order": ORDER}):
+        with settings(spark, **conf):
+            found = sw.rolling(frame(spark, table), by=by, **asked).toArrow()
+        wanted = sw.rolling(table, by=by, **asked)
+        names = ["t"] if by is None else [by, "t"]
+        assert not differences(in_order(found, *names), in_order(wanted, *names))
+
+
+@pytest.mark.parametrize(("by", "conf"), [("key", {}), ("key", {"heldBytes": 3000, "chunkRows": 20}), (None, SMALL)],
+                         ids=["whole keys", "on disk, long keys", "no key"])
+def test_as_of_is_the_windows_of_earlier_rows(spark, by, conf):
+    rng = np.random.default_rng(3)
+    data = random_table(rng, 200, times=150)
+    queries = pa.table({"key": pa.array(rng.integers(0, 4, 40)), "t": pa.array(rng.integers(0, 170, 40)), "label": range(40)})
+    asked = {"time": "t", "windows": {"w": sw.time(20), "r": sw.rows(3)}, "aggs": {"ids": sw.collect("id"), "n": sw.count()}}
+    with settings(spark, **conf):
+        found = in_order(sw.as_of(frame(spark, queries), frame(spark, data), by=by, order=ORDER, **asked).toArrow(), "label")
+    rows = data.to_pylist()
+    for query in found.to_pylist():
+        before = [r for r in rows if r["t"] < query["t"] and (by is None or r["key"] == query["key"])]
+        seen = {r["id"] for r in before if r["t"] >= query["t"] - 20}
+        assert set(query["ids_w"]) == seen and query["n_w"] == len(seen)
+        assert query["n_r"] == min(3, len(before))
+    assert found.column_names[:3] == queries.column_names
+
+
+def test_as_sparks_own_frames(spark):
+    table = random_table(np.random.default_rng(4), 300, times=90)
+    df = frame(spark, table)
+    df.createOrReplaceTempView("slidewise_rows")
+    by_range = "over (partition by key order by t range between 6 preceding and current row)"
+    by_rows = "over (partition by key order by t, id rows between 4 preceding and current row)"
+    try:
+        wanted = spark.sql(f"""
+            select *, sum(n) {by_range} as total_w, max(n) {by_range} as top_w, count(n) {by_range} as many_w,
+                   sum(n) {by_rows} as total_r, max(n) {by_rows} as top_r, count(n) {by_rows} as many_r
+            from slidewise_rows""").toArrow()
+    finally:
+        spark.catalog.dropTempView("slidewise_rows")
+    found = sw.rolling(df, time="t", by="key", windows={"w": sw.time(7), "r": sw.rows(5)}, order="id",
+                       aggs={"total": sw.sum("n"), "top": sw.max("n"), "many": sw.count("n")}).toArrow()
+    assert not differences(in_order(found, "id"), in_order(wanted, "id"))
+
+
+def test_keys_are_equal_as_spark_has_it(spark):
+    df = spark.sql("""
+        select * from values (0.0D, 1), (-0.0D, 2), (double('NaN'), 3), (double('NaN'), 4), (null, 5), (null, 6), (1.0D, 7)
+        as rows(key, t)""").repartition(4)
+    plain = sw.rolling(df, time="t", by="key", windows={"all": sw.lifetime()}, aggs={"n": sw.count()}, emit="latest")
+    assert sorted(row["n_all"] for row in plain.collect()) == [1, 2, 2, 2]
+    nested = df.selectExpr("struct(key as a, array(key) as b) as key", "t")
+    found = sw.rolling(nested, time="t", by="key", windows={"all": sw.lifetime()}, aggs={"n": sw.count()}, emit="latest")
+    assert sorted(row["n_all"] for row in found.collect()) == [1, 2, 2, 2]
+    assert found.schema["key"].dataType == nested.schema["key"].dataType
+
+
+def test_all_types_ride_along(spark):
+    df = spark.sql("""
+        select id as t, cast(id as decimal(12, 3)) as money, timestamp'2024-03-31 01:30:00' + make_dt_interval(0, id) as at,
+               cast('2024-03-31 02:30:00' as timestamp_ntz) as wall, date'2024-01-01' as day, array(id, null) as list,
+               struct(id as a, 'x' as b) as pair, map('k', id) as pairs, cast('ab' as binary) as raw,
+               make_dt_interval(1) as gap, cast(id as tinyint) as tiny, cast(id as float) as small, id % 2 = 0 as even,
+               cast(null as string) as nothing, 1 as `a.b`, 2 as `a b`
+        from range(6)""")
+    asked = {"time": "t", "windows": {"w": sw.rows(2)}, "aggs": {
+        "money": sw.max("money"), "at": sw.last("at"), "wall": sw.min("wall"), "day": sw.first("day"), "pair": sw.last("pair"),
+        "list": sw.first("list"), "tiny": sw.max("tiny"), "small": sw.max("small"), "total": sw.sum("small")}}
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+        found = sw.rolling(df, **asked)
+        rows = sorted(found.collect())
+        assert [tuple(row)[: len(df.columns)] for row in rows] == [tuple(row) for row in sorted(df.collect())]
+        kinds = {field.name: field.dataType for field in found.schema}
+        for name in ("money", "at", "wall", "day", "pair", "list", "tiny", "small"):
+            assert kinds[f"{name}_w"] == df.schema[name].dataType
+        assert rows[3]["money_w"] == rows[3]["money"] and rows[3]["at_w"] == rows[3]["at"]
+        assert rows[3]["pair_w"] == rows[3]["pair"] and rows[3]["list_w"] == rows[2]["list"]
+        assert rows[3]["total_w"] == 5.0
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_ties_have_the_order_of_the_columns_read(spark):
+    """Whatever order rows arrive in: the results are the same."""
+    table = pa.table({"t": [1] * 6, "n": [3, 1, 2, 6, 5, 4]})
+    asked = {"time": "t", "windows": {"r": sw.rows(2)}, "aggs": {"list": sw.collect("n"), "first": sw.first("n")}}
+    seen = {
+        tuple(sorted((row["n"], tuple(row["list_r"]), row["first_r"])
+                     for row in sw.rolling(frame(spark, table.take(pa.array(order))), **asked).collect()))
+        for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4])
+    }
+    assert seen == {((1, (1,), 1), (2, (1, 2), 1), (3, (2, 3), 2), (4, (3, 4), 3), (5, (4, 5), 4), (6, (5, 6), 5))}
+
+
+def test_no_rows_at_all(spark):
+    df = spark.createDataFrame([], "key string, t timestamp, n int")
+    for by in ("key", None):
+        for emit in ("event", "latest"):
+            found = sw.rolling(df, time="t", by=by, windows=["1h"], aggs={"total": sw.sum("n")}, emit=emit)
+            assert found.collect() == [] and "total_1h" in found.columns
+
+
+def test_wrong_calls_are_refused_before_anything_runs(spark):
+    df = spark.createDataFrame([(1, 1, 1)], "key int, t int, total_5 int")
+    with pytest.raises(sw.InputError, match="Did you mean 'key'"):
+        sw.rolling(df, time="t", by="kei", windows=[sw.time(5)], aggs={"n": sw.count()})
+    with pytest.raises(sw.InputError, match="same to Spark"):
+        sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"Total": sw.count()})
+    with pytest.raises(sw.InputError, match="for streams"):
+        sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()}, watermark="1h")
+    with pytest.raises(sw.InputError, match="whole number"), settings(spark, chunkRows="many"):
+        sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()})
+    with pytest.raises(sw.InputTypeError, match="cannot hold it"):
+        sw.as_of(df.selectExpr("key", "cast(t as double) as t"), df, time="t", by="key", windows=[sw.time(5)],
+                 aggs={"n": sw.count()})
+
+
+def test_a_missing_time_is_a_clear_error(spark):
+    df = spark.createDataFrame([(1, None), (1, 2)], "key int, t int")
+    with pytest.raises(Exception, match="a row without a time has no place in any window"):
+        sw.rolling(df, time="t", by="key", windows=[sw.time(5)], aggs={"n": sw.count()}).collect()
+
+
+def closeness(bound):
+    """A user's own operator, with a closure: how far the values of a window are from a bound, at least."""
+    return sw.operator(lift=lambda x: abs(x - bound), combine=lambda a, b: a if a <= b else b, lower=lambda s: s * 2.0,
+                       identity=float("inf"), commutative=True, selective=True, name="closeness")
+
+
+def words():
+    """One that is interpreted: its states are Python objects."""
+    return sw.operator(lift=lambda word: {word}, combine=lambda a, b: a | b, lower=lambda s: "+".join(sorted(s)),
+                       identity=set(), commutative=True, name="words")
+
+
+@pytest.mark.parametrize(("by", "conf"), [("key", {}), (None, SMALL)], ids=["whole keys", "no key"])
+def test_a_users_operators_travel_and_workers_compile_nothing(spark, by, conf):
+    table = random_table(np.random.default_rng(6), 200, times=150)
+    asked = {"time": "t", "by": by, "windows": {"w": sw.time(9), "all": sw.lifetime()},
+             "aggs": {"near": closeness(4.5)("n"), "words": words()("word")}}
+    with settings(spark, **conf):
+        result = sw.rolling(frame(spark, table), **asked)
+    compiled = {name for name in os.listdir(cache_dir()) if name.startswith("code-")}
+    found = result.toArrow()
+    assert {name for name in os.listdir(cache_dir()) if name.startswith("code-")} == compiled
+    assert not differences(in_order(found, "id"), in_order(sw.rolling(table, **asked), "id"))
+
+
+@pytest.mark.parametrize("window", [sw.time(2000), sw.rows(2000), sw.session(5)], ids=str)
+def test_a_giant_key_is_spread_over_the_tasks(spark, window):
+    from pyspark.sql import functions as F
+
+    n = 4000
+    df = spark.range(n).selectExpr("id as t", "id % 7 as n")
+    with settings(spark, chunkRows=500, paneRows=50):
+        found = sw.rolling(df, time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
+        rows = {row["task"]: row["count"] for row in found.groupBy(F.spark_partition_id().alias("task")).count().collect()}
+        total = found.agg(F.sum("total_w")).first()[0]
+    assert sum(rows.values()) == n and len(rows) == 8
+    assert max(rows.values()) <= 1.5 * n / 8
+    whole = sw.rolling(df.toArrow(), time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
+    assert total == sum(whole.column("total_w").to_pylist())

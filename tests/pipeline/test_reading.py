@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.pipeline.support import JOB, job
 
 from slidewise.errors import JobError
 from slidewise.pipeline import load
 from slidewise.pipeline.reading import read
 from slidewise.pipeline.secrets import STARS, masked
-from tests.pipeline.support import JOB, job
 
 JDBC = '[sink]\nformat = "jdbc"\nurl = "${DB_URL}"\ntable = "features"\npassword = "${DB_PASSWORD}"\n'
 

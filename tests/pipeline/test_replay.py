@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.pipeline.support import events
 
 from slidewise.errors import InputError
 from slidewise.pipeline.replay import cut, lay_out, read_file
-from tests.pipeline.support import events
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 7))

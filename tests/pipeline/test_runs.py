@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from tests.pipeline.support import JOB, events, job
 
 import slidewise as sw
 from slidewise.errors import JobError, RunError
 from slidewise.pipeline import Summary, latest, load, run
-from tests.pipeline.support import JOB, events, job
 
 REPLAY = ["mode=stream", "source.format=replay", "source.order_by=arrived", "source.step=3h"]
 RESULTS = ("payments_1h", "total_1h", "largest_1h", "payments_5r", "total_5r", "largest_5r")

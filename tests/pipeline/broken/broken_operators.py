@@ -1,3 +1,3 @@
 """A file that cannot be loaded."""
 
-trend = no_such_name  # noqa: F821
+trend = {}["no such operator"]

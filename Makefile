@@ -18,7 +18,7 @@ export SLIDEWISE_CACHE_DIR ?= $(CURDIR)/.cache/slidewise
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
-demo: $(STAMP) ## a year of flights as a Spark stream, checked against the batch answer
+demo: $(STAMP) ## a month of flights as a Spark stream, checked against the batch answer
 	$(BIN)/slidewise demo $(ARGS)
 
 test: lint ## lint, types and all tests

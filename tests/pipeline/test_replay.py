@@ -59,7 +59,7 @@ def test_files_in_the_order_that_spark_takes_them(tmp_path) -> None:
 
 
 def test_what_spark_cannot_read_is_cast(tmp_path) -> None:
-    table = pa.table({"t": pa.array([1], pa.timestamp("ns")), "d": pa.array(["a"]).dictionary_encode()})
+    table = pa.table({"t": pa.array([1000], pa.timestamp("ns")), "d": pa.array(["a"]).dictionary_encode()})
     pq.write_table(table, tmp_path / "x.parquet")
     assert [str(kind) for kind in read_file(tmp_path / "x.parquet").schema.types] == ["timestamp[us]", "string"]
     (tmp_path / "x.csv").write_text("a,b\n1,x\n", encoding="utf-8")

@@ -101,7 +101,7 @@ def main() -> None:
     while True:
         ended = query.awaitTermination(1)
         for progress in query.recentProgress:
-            if progress["batchId"] > seen:
+            if progress["batchId"] > seen and progress["numInputRows"] > 0:  # a trigger without data bears the next number
                 seen = progress["batchId"]
                 texts = [text for row in progress["observedMetrics"].values() for text in row[METRICS]]
                 with open(root / "counts.jsonl", "a") as file:

@@ -19,7 +19,7 @@ from numba.np.numpy_support import from_dtype
 
 from slidewise.algebra.cache import entry_name, read_entry, write_entry
 from slidewise.algebra.fingerprint import fingerprint
-from slidewise.algebra.layout import Layout, NoLayout, layout_of
+from slidewise.algebra.layout import Layout, Leaf, NoLayout, layout_of
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
 
@@ -128,20 +128,41 @@ def _infer(op: Operator, inputs: tuple) -> TypedOperator:
     answer = None
     if name is not None and (body := read_entry(name)) is not None:
         try:
-            answer = pickle.loads(body)
+            state, result, optional, reason = pickle.loads(body)
+            if state is not None and state.width is None:
+                state = Layout(_with_classes(state.shape, op.identity))
+            answer = state, result, optional, reason
         except Exception:
             answer = None
     if answer is None:
         answer = _ask_numba(op, inputs)
-        if name is not None:
+        if name is not None and not _has_classes(answer[1]):
+            state, *others = answer
+            if state is not None and state.width is None:
+                state = Layout(_with_classes(state.shape, None))
             try:
-                write_entry(name, dumps(answer))
+                write_entry(name, dumps((state, *others)))
             except Exception:  # a class that cannot be pickled: asked again next time
                 pass
     state, result, optional, reason = answer
     if reason is not None and not op.own:
         warnings.warn(f"operator {op.name!r} runs interpreted: {reason}", InterpretedWarning, stacklevel=4)
     return TypedOperator(op, inputs, state, result, optional, reason)
+
+
+def _with_classes(shape, like):
+    """A shape with the tuple classes of a value; None: with none. A user's class is never filed: the one that comes back
+    from a pickle would be another class to the compiler."""
+    if isinstance(shape, Leaf):
+        return shape
+    values = like if isinstance(like, tuple) else (None,) * (len(shape) - 1)
+    parts = [_with_classes(part, value) for part, value in zip(shape[1:], values, strict=True)]
+    return (type(like) if hasattr(like, "_fields") else None, *parts)
+
+
+def _has_classes(layout: Layout | None) -> bool:
+    """Whether results are built by a user's class, which has no place in a file."""
+    return layout is not None and layout.width is None and not isinstance(layout.shape, Leaf) and layout.shape[0] is not None
 
 
 def _ask_numba(op: Operator, inputs: tuple):

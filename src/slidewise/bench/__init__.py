@@ -8,6 +8,7 @@
     timing.py     best of several
     fifo.py       in-order algorithms: throughput and latency over window sizes
     rolling.py    data frames, against pandas, Polars and DuckDB
+    spark_batch.py   batches on Spark, against its own frames
 
 A new suite is one new file and one line in `SUITES`.
 """
@@ -24,6 +25,7 @@ from slidewise.errors import InputError
 
 SUITES = {
     "fifo": "slidewise.bench.fifo",
+    "spark-batch": "slidewise.bench.spark_batch",
     "spark-stream": "slidewise.bench.spark_stream",
     "rolling": "slidewise.bench.rolling",
 }

@@ -162,11 +162,9 @@ def explain(data, other=None, **arguments: Any):
     asked = request(**given)
     kind = kind_of(data)
     if kind == "spark":
-        from pyspark.sql.pandas.types import to_arrow_schema
+        from slidewise.engines.spark import front
 
-        schema = to_arrow_schema(data.schema)
-        asked.check_columns(schema.names)
-        return told(make_plan(asked, schema))
+        return front.explain(data, asked, queries, arguments.get("query_time"), arguments.get("query_by"))
     from slidewise.engines.local.frames import KINDS
 
     kept = None if queries is None else KINDS[kind](queries).columns

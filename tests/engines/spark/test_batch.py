@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.engines.spark.batch_support import ALL_KINDS, FAMILIES, differences, random_table
+from tests.engines.spark.batch_support import ALL_KINDS, FAMILIES, differences, random_table, to_spark
 
 import slidewise as sw
 from slidewise.algebra.cache import cache_dir
+from slidewise.engines.spark.batch_types import to_arrow
 
 ORDER = ["n", "x", "word", "flag", "id"]
 BOTH = {"windows": ALL_KINDS, "aggs": FAMILIES, "time": "t", "order": ORDER}
@@ -31,7 +35,7 @@ def settings(spark, **values):
 
 
 def frame(spark, table: pa.Table, partitions: int = 3):
-    return spark.createDataFrame(table).repartition(partitions)
+    return to_spark(spark, table).repartition(partitions)
 
 
 def in_order(table: pa.Table, *names: str) -> pa.Table:
@@ -53,7 +57,7 @@ def test_every_road_gives_what_the_local_engine_gives(spark, road):
     by, conf = ROADS[road]
     table = random_table(np.random.default_rng(1), 300, times=250)
     with settings(spark, **conf):
-        found = sw.rolling(frame(spark, table), by=by, **BOTH).toArrow()
+        found = to_arrow(sw.rolling(frame(spark, table), by=by, **BOTH))
     assert not differences(in_order(found, "id"), in_order(sw.rolling(table, by=by, **BOTH), "id"))
 
 
@@ -64,7 +68,7 @@ def test_boundaries_and_youngest_rows(spark, by, conf):
     slides = FEW | {"windows": {"a": sw.time(8, slide=3), "b": sw.tumbling(4)}, "emit": "slide"}
     for asked in (slides, FEW | {"emit": "latest", "order": ORDER}):
         with settings(spark, **conf):
-            found = sw.rolling(frame(spark, table), by=by, **asked).toArrow()
+            found = to_arrow(sw.rolling(frame(spark, table), by=by, **asked))
         wanted = sw.rolling(table, by=by, **asked)
         names = ["t"] if by is None else [by, "t"]
         assert not differences(in_order(found, *names), in_order(wanted, *names))
@@ -78,7 +82,7 @@ def test_as_of_is_the_windows_of_earlier_rows(spark, by, conf):
     queries = pa.table({"key": pa.array(rng.integers(0, 4, 40)), "t": pa.array(rng.integers(0, 170, 40)), "label": range(40)})
     asked = {"time": "t", "windows": {"w": sw.time(20), "r": sw.rows(3)}, "aggs": {"ids": sw.collect("id"), "n": sw.count()}}
     with settings(spark, **conf):
-        found = in_order(sw.as_of(frame(spark, queries), frame(spark, data), by=by, order=ORDER, **asked).toArrow(), "label")
+        found = in_order(to_arrow(sw.as_of(frame(spark, queries), frame(spark, data), by=by, order=ORDER, **asked)), "label")
     rows = data.to_pylist()
     for query in found.to_pylist():
         before = [r for r in rows if r["t"] < query["t"] and (by is None or r["key"] == query["key"])]
@@ -95,14 +99,14 @@ def test_as_sparks_own_frames(spark):
     by_range = "over (partition by key order by t range between 6 preceding and current row)"
     by_rows = "over (partition by key order by t, id rows between 4 preceding and current row)"
     try:
-        wanted = spark.sql(f"""
+        wanted = to_arrow(spark.sql(f"""
             select *, sum(n) {by_range} as total_w, max(n) {by_range} as top_w, count(n) {by_range} as many_w,
                    sum(n) {by_rows} as total_r, max(n) {by_rows} as top_r, count(n) {by_rows} as many_r
-            from slidewise_rows""").toArrow()
+            from slidewise_rows"""))
     finally:
         spark.catalog.dropTempView("slidewise_rows")
-    found = sw.rolling(df, time="t", by="key", windows={"w": sw.time(7), "r": sw.rows(5)}, order="id",
-                       aggs={"total": sw.sum("n"), "top": sw.max("n"), "many": sw.count("n")}).toArrow()
+    found = to_arrow(sw.rolling(df, time="t", by="key", windows={"w": sw.time(7), "r": sw.rows(5)}, order="id",
+                                aggs={"total": sw.sum("n"), "top": sw.max("n"), "many": sw.count("n")}))
     assert not differences(in_order(found, "id"), in_order(wanted, "id"))
 
 
@@ -205,7 +209,7 @@ def test_a_users_operators_travel_and_workers_compile_nothing(spark, by, conf):
     with settings(spark, **conf):
         result = sw.rolling(frame(spark, table), **asked)
     compiled = {name for name in os.listdir(cache_dir()) if name.startswith("code-")}
-    found = result.toArrow()
+    found = to_arrow(result)
     assert {name for name in os.listdir(cache_dir()) if name.startswith("code-")} == compiled
     assert not differences(in_order(found, "id"), in_order(sw.rolling(table, **asked), "id"))
 
@@ -222,5 +226,54 @@ def test_a_giant_key_is_spread_over_the_tasks(spark, window):
         total = found.agg(F.sum("total_w")).first()[0]
     assert sum(rows.values()) == n and len(rows) == 8
     assert max(rows.values()) <= 1.5 * n / 8
-    whole = sw.rolling(df.toArrow(), time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
+    whole = sw.rolling(to_arrow(df), time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
     assert total == sum(whole.column("total_w").to_pylist())
+
+
+def test_explain_shows_the_road(spark):
+    df = spark.createDataFrame([(1, 1, 1, "x")], "key int, t int, n int, rides string")
+    told = sw.explain(df, time="t", by="key", windows=[sw.time(5)], aggs={"n": sw.sum("n")})
+    assert told.as_dict()["spark"]["shipped"] == "4 columns through Arrow: 3 needed, 1 only ride along"
+    assert "one shuffle by key" in str(told) and "algorithm" in str(told)
+    assert "cut by time" in str(sw.explain(df, time="t", windows=[sw.time(5)], aggs={"n": sw.sum("n")}))
+
+
+_CONNECT = """
+import numpy as np
+from pyspark.sql import SparkSession
+from tests.engines.spark.batch_support import differences, random_table
+from tests.engines.spark.test_batch import FEW, SMALL
+import slidewise as sw
+
+spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+try:
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    table = random_table(np.random.default_rng(8), 200, times=150)
+    df = spark.createDataFrame(table.to_pandas(types_mapper=None), "key double, t long, n double, x double, word string, "
+                               "flag boolean, id long").selectExpr("cast(key as long) key", "t", "cast(n as long) n", "x",
+                                                                   "word", "flag", "id")
+    asked = FEW | {"order": ["n", "word", "id"]}
+    known = df.toArrow().sort_by("id")
+    for by, conf in (("key", {}), (None, SMALL)):
+        for name, value in conf.items():
+            spark.conf.set(f"spark.slidewise.{name}", str(value))
+        found = sw.rolling(df, by=by, **asked).toArrow().sort_by("id")
+        assert "connect" in type(df).__module__
+        assert not differences(found, sw.rolling(known, by=by, **asked))
+    print("the same through Connect")
+finally:
+    spark.stop()
+"""
+
+
+def test_through_spark_connect():
+    """In a process of its own: one cannot have an ordinary session and one of Connect."""
+    if importlib.metadata.version("pyspark") < "4":
+        pytest.skip("no local checkpoints through Connect before 4.0")
+    pytest.importorskip("grpc", reason="pyspark[connect] is not installed")
+    from slidewise.engines.spark.java import use_java
+
+    use_java()
+    done = subprocess.run([sys.executable, "-c", _CONNECT], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"})
+    assert "the same through Connect" in done.stdout, done.stderr[-3000:]

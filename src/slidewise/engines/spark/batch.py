@@ -48,6 +48,13 @@ def as_of(queries: DataFrame, df: DataFrame, asked: Request, *, query_time: str,
     return as_of_road(queries, df, asked, query_time, query_by).run()
 
 
+def explain(df: DataFrame, asked: Request, queries: DataFrame | None, query_time: str, query_by: tuple[str, ...]):
+    """The road and the plan in words."""
+    from slidewise.engines.spark.batch_explain import explained
+
+    return explained(rolling_road(df, asked) if queries is None else as_of_road(queries, df, asked, query_time, query_by))
+
+
 @dataclass
 class Shipped:
     """Columns on their way to the tasks, and their places there: inside they are named by place."""

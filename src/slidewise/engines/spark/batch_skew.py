@@ -31,18 +31,22 @@ _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 
 
 def giant_keys(road: Road) -> list[Giant]:
     """The keys that are to be cut up, and where. Without a key: all rows, if there are enough of them."""
-    settings = road.settings
-    tasks = settings.tasks or int(road.shipped.df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    settings, tasks = road.settings, tasks_of(road)
     if tasks < 2:
         return []
     if not road.job.plan.request.by:
         found = [giant_of(road, None, tasks)]
-    elif settings.heavyRows and _may_be_heavy(road):
+    elif settings.heavyRows and may_be_heavy(road):
         found = [giant_of(road, is_it, tasks) for is_it in _heavy(road, tasks)]
     else:
         found = []
     giants = [giant for giant in found if giant is not None]
     return spread_labels(giants) if giants else []
+
+
+def tasks_of(road: Road) -> int:
+    """How many tasks share a giant key."""
+    return road.settings.tasks or int(road.shipped.df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
 def _heavy(road: Road, tasks: int) -> list[Column]:
@@ -67,7 +71,7 @@ def _heavy(road: Road, tasks: int) -> list[Column]:
     ]
 
 
-def _may_be_heavy(road: Road) -> bool:
+def may_be_heavy(road: Road) -> bool:
     """Whether Spark thinks the data is large enough to hold a heavy key; if it has no idea, it may be."""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         road.shipped.df.explain(mode="cost")

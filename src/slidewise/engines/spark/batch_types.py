@@ -73,7 +73,8 @@ def to_arrow(df: DataFrame) -> pa.Table:
     """The DataFrame on the driver."""
     if hasattr(df, "toArrow"):
         return df.toArrow()
-    return pa.Table.from_batches(df._collect_as_arrow()) if df.head(1) else pa.table({name: [] for name in df.columns})
+    batches = df._collect_as_arrow()
+    return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in df.columns})
 
 
 def result_schema(fields: list[tuple[str, Any]]) -> StructType:

@@ -36,6 +36,22 @@ def as_of(queries: DataFrame, df: DataFrame, asked: Request, *, query_time: str,
     return batch.as_of(queries, df, asked, query_time=query_time, query_by=query_by)
 
 
+def explain(df: DataFrame, asked: Request, queries: DataFrame | None = None, query_time: str | None = None,
+            query_by: str | tuple[str, ...] | None = None):
+    """The plan in words; of a batch, the road to it too."""
+    if df.isStreaming:
+        from slidewise.engines.spark.stream import arrow_schema
+        from slidewise.planner.explain import explain as told
+        from slidewise.planner.plan import make_plan
+
+        asked.check_columns(df.columns)
+        return told(make_plan(asked, arrow_schema(df.schema)))
+    from slidewise.engines.spark import batch
+
+    by = asked.by if query_by is None else (query_by,) if isinstance(query_by, str) else tuple(query_by)
+    return batch.explain(df, asked, queries, query_time or asked.time, by)
+
+
 def _batch_only(given: dict[str, Any]) -> None:
     from slidewise.engines.dispatch import STREAMING
 

@@ -1,0 +1,203 @@
+"""Batches on Spark: our windows beside Spark's own frames, and beside the limit of the road into Python.
+
+    (a) frames, segment tree    Spark's frames with spark.sql.window.segmentTree.enabled (4.2 and later)
+    (b) frames, re-aggregated   with it off: every frame is aggregated anew, so only a few keys are asked for
+    (c) ours                    sw.rolling
+    (d) pass-through            the same rows through shuffle, sort and a mapInArrow that appends as many copied columns
+
+All of it in one session, in turns, least time of several. One key: the same rows without a key, on one task and on two;
+what differs is only how the work is cut. Wide rows: a hundred columns ride along, or only what is needed does with a row's
+number, and the rest is joined back.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import slidewise as sw
+from slidewise.bench.suite import Progress, Row, Suite, View
+from slidewise.bench.timing import seconds
+from slidewise.engines.spark.session import local_session
+
+KEYS = 100
+WINDOWS = (60, 600, 3600)
+NATIVE = ("sum", "avg", "min", "max", "count")
+SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
+TASKS = "spark.slidewise.tasks"
+FEW_KEYS = 2
+WIDE = 100
+
+
+def aggregates() -> dict:
+    return {"sum": sw.sum("x"), "avg": sw.mean("x"), "min": sw.min("x"), "max": sw.max("x"), "count": sw.count("x")}
+
+
+def files(folder: Path, rows: int, keys: int, extra: int = 0) -> Path:
+    """Parquet files of rows in the order of time, one second apart in the mean; every hour or so nothing for a minute."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True)
+    gaps = rng.exponential(1e6, rows).astype(np.int64) + np.where(rng.random(rows) < 1 / 3600, 60_000_000, 0)
+    times = pa.array(np.cumsum(gaps)).cast(pa.timestamp("us", "UTC"))
+    columns = {"key": pa.array(rng.integers(0, keys, rows)), "ts": times, "x": pa.array(rng.random(rows))}
+    columns |= {f"c{k}": pa.array(rng.random(rows)) for k in range(extra)}
+    table = pa.table(columns)
+    for part in range(4):
+        pq.write_table(table.slice(rows * part // 4, rows * (part + 1) // 4 - rows * part // 4), folder / f"{part}.parquet")
+    return folder
+
+
+def finish(df) -> None:
+    """Compute everything, keep nothing."""
+    df.write.format("noop").mode("overwrite").save()
+
+
+def ours(df):
+    return sw.rolling(df, time="ts", by="key", windows=[sw.rows(n) for n in WINDOWS], aggs=aggregates())
+
+
+def native(df):
+    """Spark's own frames."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    results = []
+    for n in WINDOWS:
+        frame = Window.partitionBy("key").orderBy("ts").rowsBetween(1 - n, 0)
+        results += [getattr(F, name)("x").over(frame).alias(f"{name}_{n}r") for name in NATIVE]
+    return df.select("*", *results)
+
+
+def through(df):
+    """The limit of the road: shuffle, sort, into Python and back with as many columns as results."""
+    count = len(WINDOWS) * len(NATIVE)
+    place = df.columns.index("x")
+    names = [*df.columns, *(f"r{k}" for k in range(count))]
+
+    def copies(batches):
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([*batch.columns, *[batch.column(place)] * count], names=names)
+
+    schema = ", ".join([*(f"{f.name} {f.dataType.simpleString()}" for f in df.schema), *(f"r{k} double" for k in range(count))])
+    return df.repartition("key").sortWithinPartitions("key", "ts").mapInArrow(copies, schema)
+
+
+def joined_back(df):
+    """What is needed and the row's number through Python, the rest by a join."""
+    from pyspark.sql import functions as F
+
+    numbered = df.withColumn("row", F.monotonically_increasing_id())
+    few = ours(numbered.select("key", "ts", "x", "row")).drop("key", "ts", "x")
+    return numbered.join(few, "row").drop("row")
+
+
+def in_turns(calls: dict[str, Callable[[], object]], repeats: int, progress: Progress) -> dict[str, float]:
+    """The least time of each, all of them measured once before any is measured again."""
+    least: dict[str, float] = {}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            progress(name)
+            least[name] = min(least.get(name, float("inf")), seconds(call))
+    return least
+
+
+def one_key(spark, rows: int, source: Path, repeats: int, progress: Progress) -> list[Row]:
+    """The same rows without a key, on one task and on two, for windows of each kind."""
+    df = spark.read.parquet(str(source)).select("ts", "x")
+    kinds = {"time": sw.time("1h"), "rows": sw.rows(3600), "session": sw.session("45s")}
+    found = []
+
+    def call(window, tasks: int):
+        def run():
+            spark.conf.set(TASKS, tasks)
+            try:
+                finish(sw.rolling(df, time="ts", windows={"w": window}, aggs=aggregates()))
+            finally:
+                spark.conf.unset(TASKS)
+        return run
+
+    for kind, window in kinds.items():
+        calls = {f"one key, {kind}, {tasks} task{'s' if tasks > 1 else ''}": call(window, tasks) for tasks in (1, 2)}
+        for name, least in in_turns(calls, repeats, progress).items():
+            found.append({"what": name, "rows": rows, "seconds": least, "rows_s": rows / least})
+    return found
+
+
+def run(quick: bool, progress: Progress) -> list[Row]:
+    root = Path(tempfile.mkdtemp(prefix="slidewise-bench-"))
+    many, giant, wide, repeats = (200_000, 500_000, 50_000, 2) if quick else (2_000_000, 5_000_000, 300_000, 4)
+    spark = local_session("slidewise-bench", cores=2, conf={"spark.driver.memory": "3g"}, log=root / "spark.log")
+    rows: list[Row] = []
+    try:
+        df = spark.read.parquet(str(files(root / "many", many, KEYS)))
+        few = df.where(f"key < {FEW_KEYS}")
+
+        def with_tree(enabled: bool, data):
+            def call():
+                spark.conf.set(SEGMENT_TREE, str(enabled).lower())
+                finish(native(data))
+            return call
+
+        progress("warming up")
+        finish(ours(df.limit(10_000)))
+        calls = {
+            "(d) pass-through": lambda: finish(through(df)),
+            "(c) ours": lambda: finish(ours(df)),
+            "(a) frames, segment tree": with_tree(True, df),
+        }
+        for name, least in in_turns(calls, repeats, progress).items():
+            rows.append({"what": name, "rows": many, "seconds": least, "rows_s": many / least})
+        name, some = "(b) frames, re-aggregated", few.count()
+        least = in_turns({name: with_tree(False, few)}, 1, progress)[name]
+        rows.append({"what": name, "rows": some, "seconds": least, "rows_s": some / least})
+        rows += one_key(spark, giant, files(root / "giant", giant, 1), repeats, progress)
+        broad = spark.read.parquet(str(files(root / "wide", wide, KEYS, WIDE - 3)))
+        calls = {
+            "wide rows, pass-through": lambda: finish(through(broad)),
+            "wide rows, all columns ride": lambda: finish(ours(broad)),
+            "wide rows, joined back": lambda: finish(joined_back(broad)),
+        }
+        for name, least in in_turns(calls, repeats, progress).items():
+            rows.append({"what": name, "rows": wide, "seconds": least, "rows_s": wide / least})
+    finally:
+        spark.stop()
+        shutil.rmtree(root, ignore_errors=True)
+    return rows
+
+
+def views(rows: list[Row]) -> list[View]:
+    return [View("thousand rows a second, by rows", "what", "rows", "rows_s", form=_thousands)]
+
+
+def _thousands(value) -> str:
+    return "" if value is None else f"{value / 1000:,.0f}"
+
+
+def verdicts(rows: list[Row]) -> list[str]:
+    rate = {row["what"]: row["rows_s"] for row in rows}
+    mine = rate["(c) ours"]
+    said = [
+        f"ours {mine:,.0f} rows/s: {mine / rate['(a) frames, segment tree']:.1f} times Spark's frames with the segment tree, "
+        f"{mine / rate['(b) frames, re-aggregated']:.0f} times those without, {mine / rate['(d) pass-through']:.0%} of pass-through"
+    ]
+    for kind in ("time", "rows", "session"):
+        one, two = rate[f"one key, {kind}, 1 task"], rate[f"one key, {kind}, 2 tasks"]
+        said.append(f"one key, {kind} windows: {two:,.0f} rows/s with 2 tasks, {two / one:.2f} times that with 1")
+    ride, join = rate["wide rows, all columns ride"], rate["wide rows, joined back"]
+    said.append(f"{WIDE} columns: {ride:,.0f} rows/s when all ride along ({ride / rate['wide rows, pass-through']:.0%} of "
+                f"pass-through), {join:,.0f} when joined back")
+    return said
+
+
+SUITE = Suite(
+    name="spark-batch",
+    source="Spark SQL window frames, segment tree",
+    summary="Batches on Spark: beside its own frames, one giant key, wide rows",
+    run=run,
+    views=views,
+    verdicts=verdicts,
+)

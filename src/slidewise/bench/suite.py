@@ -1,6 +1,6 @@
-"""What a suite is: a function that gives rows, and how its rows are looked at."""
+"""What a suite is: a function that gives rows, and how its rows are looked at, drawn and judged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,9 @@ Row = dict[str, Any]
 
 Progress = Callable[[str], None]
 """Told what is being measured now."""
+
+Only = tuple[tuple[str, Any], ...]
+"""Picks rows: those that have all of these values."""
 
 
 @dataclass(frozen=True)
@@ -21,15 +24,82 @@ class View:
     line: str
     across: str
     value: str
-    only: tuple[tuple[str, Any], ...] = ()
+    only: Only = ()
     best: str = ""
     """`max`, `min` or nothing."""
     form: Callable[[Any], str] = "{:.3g}".format
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One pair of axes: `y` over `x`, a line (or bars, points) for each value of `line`. Rows without a y are left out.
+
+    `draw(axes, rows)`, where given, draws whatever the paper's form asks for in place of that."""
+
+    title: str
+    x: str = ""
+    y: str = ""
+    line: str = ""
+    only: Only = ()
+    kind: str = "lines"
+    """`lines`, `points` (a time series: no line between them), `bars` (x are categories)."""
+    x_label: str = ""
+    y_label: str = ""
+    x_log: int = 0
+    """The base of a logarithmic axis; 0 for a linear one."""
+    y_log: int = 0
+    times: float = 1.0
+    """What y is multiplied by: 1e-6 shows millions."""
+    names: Mapping[Any, str] = field(default_factory=dict)
+    """What to call a line in the legend."""
+    draw: Callable[[Any, list[Row]], None] | None = None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure in the paper's form: panels side by side under one legend. Filed as SUITE.svg, or SUITE-NAME.svg."""
+
+    panels: Sequence[Panel]
+    title: str = ""
+    name: str = ""
+    across: int = 3
+    """Panels in a row."""
+
+
+HOLDS = ("yes", "partly", "no", "unmeasured")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper and what came out here. `holds` is one of HOLDS, computed from the rows, never written by hand."""
+
+    paper: str
+    here: str
+    holds: str
+    why: str = ""
+    """An explanation of what does not hold, or of what stands in another's place."""
+
+    def __post_init__(self):
+        if self.holds not in HOLDS:
+            raise ValueError(f"holds is one of {', '.join(HOLDS)}, not {self.holds!r}")
+
+
+def claim(paper: str, here: str, tests: Iterable[bool], why: str = "") -> Claim:
+    """A claim judged by tests on the rows: all true, it holds; none, it does not; some, partly; no test, nothing was measured.
+
+    `why` is kept only where something does not hold."""
+    found = [bool(test) for test in tests]
+    if not found:
+        return Claim(paper, here or "not measured at these sizes", "unmeasured")
+    holds = "yes" if all(found) else "partly" if any(found) else "no"
+    return Claim(paper, here, holds, "" if holds == "yes" else why)
+
+
+@dataclass(frozen=True)
 class Suite:
-    """`run(quick, progress)` measures. `views` are shown on the terminal; `verdicts(rows)` are sentences with their figures."""
+    """`run(quick, progress)` measures. `views` are shown on the terminal, `plots` are drawn beside the CSV.
+
+    `claims(rows)` are the paper's sentences and how they came out; `verdicts(rows)` other sentences with their figures."""
 
     name: str
     source: str
@@ -38,6 +108,12 @@ class Suite:
     run: Callable[[bool, Progress], list[Row]]
     views: Callable[[list[Row]], Sequence[View]] = field(default=lambda rows: ())
     verdicts: Callable[[list[Row]], list[str]] = field(default=lambda rows: [])
+    plots: Callable[[list[Row]], Sequence[Plot]] = field(default=lambda rows: ())
+    claims: Callable[[list[Row]], list[Claim]] = field(default=lambda rows: [])
+    tiny: Callable[[Progress], list[Row]] | None = None
+    """Everything at sizes of a second or two: what the tests run."""
+    stands_in: str = ""
+    """What here takes the place of a system or a data set of the paper that is not at hand."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +124,22 @@ class Result:
     rows: list[Row]
     verdicts: list[str]
     seconds: float
+    claims: list[Claim] = field(default_factory=list)
+    summary: str = ""
+    stands_in: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Filled in when a result is filed; empty before."""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    finished: str = ""
+
+
+def picked(rows: list[Row], only: Only) -> list[Row]:
+    return [row for row in rows if all(row[key] == wanted for key, wanted in only)]
+
+
+def values(rows: list[Row], key: str) -> list:
+    """The different values of a column, in the order in which they came."""
+    return list(dict.fromkeys(row[key] for row in rows))
 
 
 def with_ratio(rows: list[Row], value: str, against: tuple[str, Any], by: Sequence[str], name: str) -> None:

@@ -1,0 +1,167 @@
+"""Two runs side by side: ratios row by row, and what differs between the machines and the versions.
+
+Rows belong together where all their strings, whole numbers and truths agree: that is what was measured. The other numbers came
+out, and are compared.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from slidewise.bench import records, screen
+from slidewise.bench.suite import Result, Row
+from slidewise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row of both runs: what was measured, and of each figure (a, b)."""
+
+    what: dict[str, Any]
+    figures: dict[str, tuple[float, float]]
+
+    def ratios(self) -> dict[str, float]:
+        """b over a, where there is one."""
+        return {name: b / a for name, (a, b) in self.figures.items() if a}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    suite: str
+    a: Result
+    b: Result
+    pairs: list[Pair]
+    only_a: int
+    """Rows that the other run does not have."""
+    only_b: int
+
+    def means(self) -> dict[str, float]:
+        """Of each figure, the geometric mean of b over a."""
+        found: dict[str, list[float]] = {}
+        for pair in self.pairs:
+            for name, ratio in pair.ratios().items():
+                if ratio > 0:
+                    found.setdefault(name, []).append(ratio)
+        return {name: geometric_mean(ratios) for name, ratios in found.items()}
+
+    def surroundings(self) -> dict[str, tuple[str, str]]:
+        """What differs between machines and versions."""
+        a, b = ({**result.machine, **result.versions} for result in (self.a, self.b))
+        return {k: (str(a.get(k, "-")), str(b.get(k, "-"))) for k in {**a, **b} if a.get(k) != b.get(k)}
+
+
+def load(path: Path) -> dict[str, Result]:
+    """Suite -> result, of a folder or of one file."""
+    found = records.read_all(path) if path.is_dir() else [records.read(path)]
+    return {result.suite: result for result in found}
+
+
+def compared(a: Result, b: Result) -> Comparison:
+    first, second = _by_what(a, _what(a, b)), _by_what(b, _what(a, b))
+    pairs = [
+        Pair(dict(what), {name: (one[name], second[what][name]) for name in one if _both(one, second[what], name)})
+        for what, one in first.items()
+        if what in second
+    ]
+    return Comparison(a.suite, a, b, pairs, len(first) - len(pairs), len(second) - len(pairs))
+
+
+def _both(one: Row, other: Row, name: str) -> bool:
+    return one[name] is not None and other.get(name) is not None
+
+
+def _what(a: Result, b: Result) -> list[str]:
+    """The columns that say what was measured: no fractions in them, in neither run."""
+    rows = [*a.rows, *b.rows]
+    shared = [name for name in (a.rows[0] if a.rows else {}) if all(name in row for row in rows)]
+    return [name for name in shared if not any(isinstance(row[name], float) or row[name] is None for row in rows)]
+
+
+def _by_what(result: Result, names: list[str]) -> dict[tuple, Row]:
+    """What was measured -> what came out."""
+    found: dict[tuple, Row] = {}
+    for row in result.rows:
+        key = tuple((name, row[name]) for name in names)
+        found[key] = {name: value for name, value in row.items() if name not in names and _is_number(value)}
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def show(a: Path, b: Path) -> None:
+    """Both runs on the terminal, suite by suite."""
+    first, second = load(a), load(b)
+    shared = [name for name in first if name in second]
+    if not shared:
+        raise InputError(f"{a} and {b} have no suite in common ({', '.join(first)}; {', '.join(second)})")
+    for name in shared:
+        tell(compared(first[name], second[name]))
+    for where, names in ((a, set(first) - set(second)), (b, set(second) - set(first))):
+        if names:
+            screen.note(f"only in {where}: {', '.join(sorted(names))}")
+
+
+def tell(found: Comparison) -> None:
+    console = screen.console
+    console.print(
+        f"[bold]{escape(found.suite)}[/]: A of {found.a.finished}, B of {found.b.finished}; ratios are B over A"
+    )
+    if found.a.quick != found.b.quick:
+        screen.note("one of them is a quick run: only rows of the same sizes are compared")
+    for what, (one, other) in found.surroundings().items():
+        screen.note(f"{what}: A {one}, B {other}")
+    if not found.surroundings():
+        screen.note("same machine, same versions: " + _told(found.a))
+    if not found.pairs:
+        screen.note("no row was measured in both")
+        return
+    console.print(_table(found))
+    for name, mean in found.means().items():
+        console.print(f"  {escape(name)}: B is {mean:.3g} times A in the geometric mean")
+    changed = _changed(found)
+    for line in changed:
+        console.print(f"  {escape(line)}")
+    if found.only_a or found.only_b:
+        screen.note(f"rows of A alone: {found.only_a}, of B alone: {found.only_b}")
+
+
+def _changed(found: Comparison) -> list[str]:
+    before = {claim.paper: claim.holds for claim in found.a.claims}
+    return [
+        f"{claim.paper}: {before[claim.paper]} in A, {claim.holds} in B"
+        for claim in found.b.claims
+        if before.get(claim.paper, claim.holds) != claim.holds
+    ]
+
+
+def _told(result: Result) -> str:
+    return ", ".join(f"{key} {value}" for key, value in {**result.machine, **result.versions}.items())
+
+
+def _table(found: Comparison) -> Table:
+    names = list(dict.fromkeys(name for pair in found.pairs for name in pair.figures))
+    shown = Table()
+    for name in found.pairs[0].what:
+        shown.add_column(name)
+    for name in names:
+        shown.add_column(f"{name}\nA, B, B/A", justify="right")
+    for pair in found.pairs:
+        ratios = pair.ratios()
+        cells = [
+            f"{pair.figures[name][0]:.3g}, {pair.figures[name][1]:.3g}, {_ratio(ratios.get(name))}"
+            if name in pair.figures
+            else "-"
+            for name in names
+        ]
+        shown.add_row(*(escape(str(value)) for value in pair.what.values()), *cells)
+    return shown
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}"

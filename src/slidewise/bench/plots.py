@@ -1,0 +1,136 @@
+"""Plots in the papers' form, drawn from rows by matplotlib and written as SVG or PNG.
+
+A line keeps its colour and marker in every plot: an algorithm is recognised across figures.
+"""
+
+from pathlib import Path
+
+from slidewise.bench.suite import Panel, Plot, Row, Suite, picked, values
+from slidewise.errors import UnsupportedError
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#8c564b", "#7f7f7f", "#bcbd22")
+MARKERS = "os^Dv<>pPX*h"
+
+KNOWN = (
+    "two_stacks two_stacks_lite daba daba_lite flatfat flatfit recalc aba b_int slick_deque "
+    "subtract_on_evict amta btree fiba"
+).split()
+"""Always in this order of colours and markers, so that neighbours differ."""
+
+PANEL = 4.2, 3.1
+"""Inches."""
+
+
+def style(line, known: list) -> dict:
+    """Colour and marker of a line; `known` remembers those that are no algorithms."""
+    order = KNOWN.index(line) if line in KNOWN else len(KNOWN) + _place(line, known)
+    return {"color": COLOURS[order % len(COLOURS)], "marker": MARKERS[order % len(MARKERS)]}
+
+
+def _place(line, known: list) -> int:
+    if line not in known:
+        known.append(line)
+    return known.index(line)
+
+
+def draw(plot: Plot, rows: list[Row], path: Path) -> Path:
+    """Draw it into that file; the suffix says which format."""
+    figure = drawn(plot, rows)
+    figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return path
+
+
+def drawn(plot: Plot, rows: list[Row]):
+    """The figure, ready to be saved."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnsupportedError('plots need matplotlib: pip install "slidewise[bench]"') from error
+    count = len(plot.panels)
+    across = min(plot.across, count)
+    down = -(-count // across)
+    with matplotlib.rc_context({"font.size": 9, "axes.titlesize": 10, "svg.hashsalt": "slidewise"}):
+        figure = Figure(figsize=(max(PANEL[0] * across, 5.2), PANEL[1] * down + 0.7), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        known: list = []
+        for panel, here in zip(plot.panels, axes):
+            _panel(panel, rows, here, known)
+        for here in axes[count:]:
+            here.set_visible(False)
+        if plot.title:
+            figure.suptitle(plot.title, fontsize=11)
+        _legend(figure, axes[:count])
+    return figure
+
+
+def _legend(figure, axes) -> None:
+    found = {}
+    for here in axes:
+        handles, labels = here.get_legend_handles_labels()
+        for handle, label in zip(handles, labels):
+            found.setdefault(label, handle)
+    if found:
+        width = figure.get_size_inches()[0]
+        longest = max(len(label) for label in found)
+        columns = max(1, min(len(found), int(width / (0.075 * longest + 0.55))))
+        figure.legend(
+            list(found.values()), list(found), loc="outside lower center", ncols=columns, fontsize=8, frameon=False
+        )
+
+
+def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
+    rows = picked(rows, panel.only)
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x_label or panel.x)
+    axes.set_ylabel(panel.y_label or panel.y)
+    axes.grid(True, color="#e0e0e0", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if panel.draw is not None:
+        panel.draw(axes, rows)
+        return
+    rows = [row for row in rows if row[panel.y] is not None]
+    lines = values(rows, panel.line) if panel.line else [None]
+    if panel.kind == "bars":
+        _bars(panel, rows, lines, axes, known)
+    else:
+        for line in lines:
+            mine = [row for row in rows if panel.line == "" or row[panel.line] == line]
+            xs, ys = [row[panel.x] for row in mine], [row[panel.y] * panel.times for row in mine]
+            look = style(line, known)
+            if panel.kind == "points":
+                axes.plot(xs, ys, label=_name(panel, line), linestyle="none", markersize=2, alpha=0.7, **look)
+            else:
+                axes.plot(xs, ys, label=_name(panel, line), linewidth=1.3, markersize=4, **look)
+    if panel.x_log and panel.kind != "bars":
+        axes.set_xscale("log", base=panel.x_log)
+    if panel.y_log:
+        axes.set_yscale("log", base=panel.y_log)
+    elif panel.kind != "points":
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+
+
+def _bars(panel: Panel, rows: list[Row], lines: list, axes, known: list) -> None:
+    across = values(rows, panel.x)
+    width = 0.8 / max(1, len(lines))
+    for k, line in enumerate(lines):
+        mine = {row[panel.x]: row[panel.y] * panel.times for row in rows if panel.line == "" or row[panel.line] == line}
+        places = [i + (k - (len(lines) - 1) / 2) * width for i, x in enumerate(across) if x in mine]
+        heights = [mine[x] for x in across if x in mine]
+        axes.bar(places, heights, width, label=_name(panel, line), color=style(line, known)["color"])
+    many = len(across) > 4
+    axes.set_xticks(range(len(across)), [str(x) for x in across], rotation=30 * many, ha="right" if many else "center")
+    axes.grid(False, axis="x")
+
+
+def _name(panel: Panel, line) -> str | None:
+    return None if line is None else panel.names.get(line, str(line))
+
+
+def draw_all(suite: Suite, rows: list[Row], out_dir: Path, suffix: str = ".svg") -> list[Path]:
+    """Every plot of a suite, as SUITE.svg or SUITE-NAME.svg."""
+    found = []
+    for plot in suite.plots(rows):
+        path = out_dir / f"{suite.name}{'-' if plot.name else ''}{plot.name}{suffix}"
+        found.append(draw(plot, rows, path))
+    return found

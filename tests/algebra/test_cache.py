@@ -41,14 +41,19 @@ V, H, W = typed.state.alloc(m + 1 + 3), np.zeros(3, np.int64), np.zeros(0, np.in
 OUT, OK = typed.result.alloc(20), np.zeros(20, np.uint8)
 drivers.start(w, typed, H, W, V, m)
 drivers.run_rows(w, typed, H, W, V, m, m + 2, (np.arange(20.0),), 5, OUT, OK, 0, 20)
+if {frames}:
+    # another driver than the process that compiled the operator first
+    starts, ends = np.arange(16), np.arange(16) + 5
+    drivers.run_frames(w, typed, H, W, V, m, m + 2, (np.arange(20.0),), np.zeros(0, np.uint8), starts, ends, OUT, OK, 0, 16)
+    OUT[0][-1] = OUT[0][15]
 print(len(compiled), OUT[0][-1])
 """
 
 
-def run(folder, step=1, wait=True):
+def run(folder, step=1, wait=True, frames=False):
     env = dict(os.environ, SLIDEWISE_CACHE_DIR=str(folder))
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM.format(step=step))],
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM.format(step=step, frames=frames))],
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,6 +83,13 @@ def test_a_second_process_compiles_nothing_and_changed_code_compiles_anew(tmp_pa
     assert run(tmp_path) == (2, 17.0)
     assert run(tmp_path) == (0, 17.0)
     assert oct(tmp_path.stat().st_mode & 0o022) == oct(0)
+
+
+def test_a_later_process_compiles_another_loop_for_an_operator_it_finds_compiled(tmp_path):
+    """The state is a class of the program's own: each process has another one of that name."""
+    assert run(tmp_path) == (2, 17.0)
+    assert run(tmp_path, frames=True) == (1, 17.0)
+    assert run(tmp_path, frames=True) == (0, 17.0)
 
 
 def test_parallel_processes_do_not_mix_up_entries(tmp_path):

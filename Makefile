@@ -8,6 +8,9 @@ STAMP := $(VENV)/.installed
 # More arguments for what is run: make test ARGS="-k fiba", make demo ARGS="--help"
 ARGS ?=
 
+# Processes that run tests. Each keeps what it has compiled in memory: about 3 GB by the end.
+WORKERS ?= 2
+
 # Compiled operators survive here between runs: the first run compiles for some minutes, the next ones do not.
 export SLIDEWISE_CACHE_DIR ?= $(CURDIR)/.cache/slidewise
 
@@ -22,7 +25,7 @@ demo: $(STAMP) ## a month of flights as a Spark stream, checked against the batc
 	$(BIN)/slidewise demo $(ARGS)
 
 test: lint ## lint, types and all tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 bench: $(STAMP) ## the benchmarks, short; everything with: .venv/bin/slidewise bench
 	$(BIN)/slidewise bench --quick $(ARGS)

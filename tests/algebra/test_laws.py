@@ -85,8 +85,13 @@ def test_the_counter_example_is_small_and_readable():
 
 
 def test_true_operators_pass():
-    mean = made(lambda a, b: Pair(a.n + b.n, a.total + b.total), lift=lambda x: Pair(1, x), identity=Pair(0, 0.0),
-                commutative=True, inverse=lambda t, o: Pair(t.n - o.n, t.total - o.total))
+    mean = made(
+        lambda a, b: Pair(a.n + b.n, a.total + b.total),
+        lift=lambda x: Pair(1, x),
+        identity=Pair(0, 0.0),
+        commutative=True,
+        inverse=lambda t, o: Pair(t.n - o.n, t.total - o.total),
+    )
     report = sw.check_laws(mean)
     assert report.laws == ("associative", "identity", "untouched", "commutative", "inverse")
     assert report.trials > 1000
@@ -135,8 +140,14 @@ def test_an_operator_with_a_narrow_domain_is_tried_inside_it():
 
 def test_equal_is_respected():
     """A list as a set: equal up to order, which only `equal` knows."""
-    unordered = sw.operator(lift=lambda x: [x], combine=lambda a, b: a + b, identity=[], commutative=True, name="bag",
-                            equal=lambda a, b: sorted(a) == sorted(b))
+    unordered = sw.operator(
+        lift=lambda x: [x],
+        combine=lambda a, b: a + b,
+        identity=[],
+        commutative=True,
+        name="bag",
+        equal=lambda a, b: sorted(a) == sorted(b),
+    )
     assert "commutative" in sw.check_laws(unordered).laws
     with pytest.raises(sw.LawError, match="commutative"):
         sw.check_laws(unordered.with_(equal=None))

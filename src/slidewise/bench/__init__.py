@@ -11,6 +11,7 @@
     screen.py     tables on the terminal
     clock.py      a clock that compiled loops can read
     timing.py     best of several
+    start.py      until a process has its first answers
     fifo.py       in-order algorithms: throughput and latency over window sizes
     rolling.py    data frames, against pandas, Polars and DuckDB
     spark_batch.py   batches on Spark, against its own frames
@@ -29,6 +30,7 @@ from slidewise.bench.suite import Result, Suite
 from slidewise.errors import InputError, SlidewiseError
 
 SUITES = {
+    "start": "slidewise.bench.start",
     "fifo": "slidewise.bench.fifo",
     "spark-batch": "slidewise.bench.spark_batch",
     "spark-stream": "slidewise.bench.spark_stream",

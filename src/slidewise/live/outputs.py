@@ -24,7 +24,7 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     try:
         states = [op.operator.lift(*sample) for sample in samples]
         value = op.operator.lower(op.operator.combine(*states))
-        found = pa.infer_type([value])
+        found = pa.infer_type([record(value)])
     except Exception as error:
         raise InputTypeError(
             f"{op.name}: the type of its result on {', '.join(str(i.arrow) for i in inputs)} is not known "
@@ -33,6 +33,11 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     if pa.types.is_null(found) or (pa.types.is_list(found) and pa.types.is_null(found.value_type)):
         raise InputTypeError(f"{op.name}: the type of its result is not known beforehand")
     return found
+
+
+def record(value):
+    """A NamedTuple by its names: a struct in Arrow, as it is where the operator runs compiled."""
+    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else value
 
 
 def _layout_type(layout: Layout) -> pa.DataType:
@@ -98,7 +103,8 @@ class Answers:
         if like is not None and self.inputs[like].kind == "position":
             return lookup(self.inputs[like].column, np.asarray(self._one(), np.int64), mask)
         if not self.op.compiled:
-            return pa.array([value if ok else None for value, ok in zip(self.out, self.ok, strict=True)], self.kind)
+            given = zip(self.out, self.ok, strict=True)
+            return pa.array([record(value) if ok else None for value, ok in given], self.kind)
         if like is not None:
             return _like(np.asarray(self.out[0]), mask, self.inputs[like])
         return _columns(self.op.result, self.out, mask, self.kind)

@@ -243,7 +243,6 @@ _M4 = library(
     combine=_m4_functions("object")[1],
     lower=_lower_m4,
     identity=M4State(False, None, None, None, None),
-    result_like=0,
     resolve=_resolve_m4,
 )
 

@@ -219,3 +219,14 @@ def test_only_the_packages_in_use_are_imported():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], ["c", "a", "b"]], ids=["compiled", "interpreted"])
+def test_a_result_with_names_is_a_struct(values):
+    events = pa.table({"t": [1, 2, 3], "v": values})
+    out = sw.rolling(events, time="t", windows={"all": 10}, aggs={"shape": sw.m4("v")})
+    low, high = min(values), max(values)
+    assert out["shape_all"][2].as_py() == {"min": low, "max": high, "first": values[0], "last": values[2]}
+    live = sw.Live(windows={"all": 10}, aggs={"shape": sw.m4("v")}, time="t")
+    live.push(events)
+    assert live.query()["shape_all"] == out["shape_all"][2].as_py()

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from slidewise.algebra.cache import entry
 from slidewise.algebra.layout import Layout
 from slidewise.errors import InputTypeError
+from slidewise.live.outputs import record
 from slidewise.planner.inputs import Input, plain
 
 
@@ -158,7 +159,7 @@ def result_array(layout: Layout, leaves: tuple, ok: np.ndarray | None) -> pa.Arr
 def object_array(values: list, like: pa.DataType | None, name: str) -> pa.Array:
     """The results of an interpreted operator: Python objects."""
     try:
-        return pa.array(values, like) if like is not None else pa.array(values, from_pandas=False)
+        return pa.array(values, like) if like is not None else pa.array(map(record, values), from_pandas=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InputTypeError(
             f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "

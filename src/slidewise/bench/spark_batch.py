@@ -4,6 +4,7 @@
     (b) frames, re-aggregated   with it off: every frame is aggregated anew, so only a few keys are asked for
     (c) ours                    sw.rolling
     (d) pass-through            the same rows through shuffle, sort and a mapInArrow that appends as many copied columns
+    hopping                     window(ts, '10 minutes', '1 second') beside sw.time("10m", slide="1s"), closed="left"
 
 All of it in one session, in turns, least time of several. One key: the same rows without a key, on one task and on two;
 what differs is only how the work is cut. Wide rows: a hundred columns ride along, or only what is needed does with a row's
@@ -12,12 +13,14 @@ number, and the rest is joined back.
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
 
 import slidewise as sw
 from slidewise.bench.suite import Progress, Row, Suite, View
@@ -29,7 +32,10 @@ WINDOWS = (60, 600, 3600)
 NATIVE = ("sum", "avg", "min", "max", "count")
 SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 TASKS = "spark.slidewise.tasks"
-FEW_KEYS = 2
+LIMIT_SECONDS = 90
+"""What takes longer than this is ended, and has no figure."""
+FEW_KEYS = (32, 8, 2)
+"""Keys that frames without the segment tree are asked for: the first number with which they end in time."""
 WIDE = 100
 
 
@@ -86,6 +92,18 @@ def through(df):
     return df.repartition("key").sortWithinPartitions("key", "ts").mapInArrow(copies, schema)
 
 
+def hopping(df):
+    """Spark's own: each row in 600 windows."""
+    from pyspark.sql import functions as F
+
+    return df.groupBy(F.window("ts", "10 minutes", "1 second"), "key").agg(F.sum("x"), F.max("x"), F.count("x"))
+
+
+def our_hopping(df):
+    aggs = {"sum": sw.sum("x"), "max": sw.max("x"), "count": sw.count("x")}
+    return sw.rolling(df, time="ts", by="key", windows={"w": sw.time("10m", slide="1s")}, aggs=aggs, closed="left", emit="slide")
+
+
 def joined_back(df):
     """What is needed and the row's number through Python, the rest by a join."""
     from pyspark.sql import functions as F
@@ -103,6 +121,28 @@ def in_turns(calls: dict[str, Callable[[], object]], repeats: int, progress: Pro
             progress(name)
             least[name] = min(least.get(name, float("inf")), seconds(call))
     return least
+
+
+def in_time(spark, call: Callable[[], object], limit: float) -> float | None:
+    """Seconds of a call, or None if it had to be ended."""
+    from pyspark.errors import PySparkException
+
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
+        spark.sparkContext.cancelAllJobs()
+
+    timer = threading.Timer(limit, end)
+    timer.start()
+    try:
+        return seconds(call)
+    except (PySparkException, Py4JError):
+        if ended.is_set():
+            return None
+        raise
+    finally:
+        timer.cancel()
 
 
 def one_key(spark, rows: int, source: Path, repeats: int, progress: Progress) -> list[Row]:
@@ -129,13 +169,12 @@ def one_key(spark, rows: int, source: Path, repeats: int, progress: Progress) ->
 
 def run(quick: bool, progress: Progress) -> list[Row]:
     root = Path(tempfile.mkdtemp(prefix="slidewise-bench-"))
-    many, giant, wide, repeats = (200_000, 500_000, 50_000, 2) if quick else (2_000_000, 5_000_000, 300_000, 4)
+    many, hops, giant, wide, repeats = (200_000, 5_000, 500_000, 50_000, 2) if quick else (
+        2_000_000, 20_000, 5_000_000, 300_000, 4)
     spark = local_session("slidewise-bench", cores=2, conf={"spark.driver.memory": "3g"}, log=root / "spark.log")
     rows: list[Row] = []
     try:
         df = spark.read.parquet(str(files(root / "many", many, KEYS)))
-        few = df.where(f"key < {FEW_KEYS}")
-
         def with_tree(enabled: bool, data):
             def call():
                 spark.conf.set(SEGMENT_TREE, str(enabled).lower())
@@ -151,9 +190,20 @@ def run(quick: bool, progress: Progress) -> list[Row]:
         }
         for name, least in in_turns(calls, repeats, progress).items():
             rows.append({"what": name, "rows": many, "seconds": least, "rows_s": many / least})
-        name, some = "(b) frames, re-aggregated", few.count()
-        least = in_turns({name: with_tree(False, few)}, 1, progress)[name]
-        rows.append({"what": name, "rows": some, "seconds": least, "rows_s": some / least})
+        for keys in FEW_KEYS:
+            few = df.where(f"key < {keys}")
+            progress(f"(b) frames, re-aggregated, {keys} keys")
+            took = in_time(spark, with_tree(False, few), LIMIT_SECONDS)
+            if took is not None:
+                some = few.count()
+                rows.append({"what": "(b) frames, re-aggregated", "rows": some, "seconds": took, "rows_s": some / took})
+                break
+        calls = {
+            "hopping, ours": lambda: finish(our_hopping(df.limit(hops))),
+            "hopping, Spark's window()": lambda: finish(hopping(df.limit(hops))),
+        }
+        for name, least in in_turns(calls, 2, progress).items():
+            rows.append({"what": name, "rows": hops, "seconds": least, "rows_s": hops / least})
         rows += one_key(spark, giant, files(root / "giant", giant, 1), repeats, progress)
         broad = spark.read.parquet(str(files(root / "wide", wide, KEYS, WIDE - 3)))
         calls = {
@@ -182,8 +232,13 @@ def verdicts(rows: list[Row]) -> list[str]:
     mine = rate["(c) ours"]
     said = [
         f"ours {mine:,.0f} rows/s: {mine / rate['(a) frames, segment tree']:.1f} times Spark's frames with the segment tree, "
-        f"{mine / rate['(b) frames, re-aggregated']:.0f} times those without, {mine / rate['(d) pass-through']:.0%} of pass-through"
+        f"{mine / rate['(d) pass-through']:.0%} of pass-through"
     ]
+    plain = rate.get("(b) frames, re-aggregated")
+    said.append(f"{mine / plain:.0f} times Spark's frames without the segment tree" if plain else
+                f"Spark's frames without the segment tree did not end within {LIMIT_SECONDS} s")
+    hopping, native = rate["hopping, ours"], rate["hopping, Spark's window()"]
+    said.append(f"hopping 10 minutes by 1 second: ours {hopping:,.0f} rows/s, {hopping / native:.1f} times Spark's window()")
     for kind in ("time", "rows", "session"):
         one, two = rate[f"one key, {kind}, 1 task"], rate[f"one key, {kind}, 2 tasks"]
         said.append(f"one key, {kind} windows: {two:,.0f} rows/s with 2 tasks, {two / one:.2f} times that with 1")

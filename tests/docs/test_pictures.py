@@ -1,0 +1,36 @@
+"""The pictures of the documentation are those that scripts/pictures.py draws, and each is shown somewhere."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGES = ROOT / "docs" / "images"
+PAGES = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+
+
+def test_they_are_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "scripts" / "pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    pictures.main()
+    drawn = sorted(tmp_path.glob("*.svg"))
+    assert len(drawn) >= 7
+    for picture in drawn:
+        kept = IMAGES / picture.name
+        assert kept.read_text(encoding="utf-8") == picture.read_text(encoding="utf-8"), f"run scripts/pictures.py: {picture.name}"
+
+
+def test_each_is_shown() -> None:
+    shown = {Path(target).name for page in PAGES for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))}
+    assert {picture.name for picture in IMAGES.iterdir()} <= shown
+
+
+def test_they_are_small() -> None:
+    for picture in IMAGES.iterdir():
+        assert picture.stat().st_size < 300_000, picture.name

@@ -104,7 +104,7 @@ def test_variance_is_within_the_stated_bound(xs):
         return
     found = sw.var(ddof=0).fold(xs) * n
     # n k 2^-53 relative is n 2^-53 sqrt(deviations * squares), to first order; the second order is (n 2^-53)^2 * squares.
-    first = 8 * n * UNIT * math.sqrt(float(deviations) * float(all_squares))
+    first = 8 * n * UNIT * math.sqrt(float(deviations)) * math.sqrt(float(all_squares))
     second = (8 * n * UNIT) ** 2 * float(all_squares)
     assert abs(found - float(deviations)) <= first + second + 1e-300
     assert sw.std(ddof=0).fold(xs) == math.sqrt(sw.var(ddof=0).fold(xs))

@@ -7,6 +7,8 @@ query over an in-order algorithm.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from slidewise.algebra.kernel import twin
 from slidewise.algebra.operator import Operator
 from slidewise.algorithms import algorithm, drivers
@@ -14,10 +16,13 @@ from slidewise.algorithms.protocol import arrays, capacity_for
 
 
 class Counter:
-    """An interpreted operator (`typed`) that counts its combines and inverses in `count`."""
+    """An interpreted operator (`typed`) that counts its combines and inverses in `count`.
 
-    def __init__(self, op: Operator, inputs: tuple = (object,)):
+    One of the library is first resolved for its input types: its functions depend on them."""
+
+    def __init__(self, op: Operator, inputs: tuple = (np.dtype(np.int64),)):
         self.count = 0
+        op = op.resolved(inputs)
 
         def combine(a, b):
             self.count += 1
@@ -27,7 +32,7 @@ class Counter:
             self.count += 1
             return op.inverse(total, old)
 
-        counted = op.with_(combine=combine, inverse=None if op.inverse is None else inverse, object_only=True)
+        counted = op.with_(combine=combine, inverse=None if op.inverse is None else inverse, resolve=None, object_only=True)
         self.operator = counted
         self.typed = counted.typed(inputs)
 

@@ -1,5 +1,6 @@
 """Suites on the terminal."""
 
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -8,7 +9,8 @@ from rich.table import Table
 
 from slidewise.bench.suite import Claim, Result, Suite, View, picked, values
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 132)
+"""As wide as the terminal; wide enough for a table in a pipe."""
 _errors = Console(stderr=True)
 
 
@@ -29,6 +31,7 @@ def show(suite: Suite, result: Result) -> None:
     if console.is_terminal:
         console.print(" " * (console.width - 1), end="\r")
     for view in suite.views(result.rows):
+        console.print(f"[bold]{escape(view.title)}[/]")
         console.print(table(view, result.rows))
     for claim in result.claims:
         tell(claim)
@@ -41,14 +44,14 @@ WORDS = {
     "yes": "[bold green]holds[/]",
     "partly": "[bold yellow]holds in part[/]",
     "no": "[bold red]does not hold[/]",
-    "unmeasured": "[dim]not measured at these sizes[/]",
 }
 
 
 def tell(claim: Claim) -> None:
     """The paper says ... / here ...: holds."""
     console.print(f"  the paper says {escape(claim.paper)}")
-    console.print(f"    / here {escape(claim.here)}: {WORDS[claim.holds]}")
+    verdict = f": {WORDS[claim.holds]}" if claim.holds != "unmeasured" else ""
+    console.print(f"    / here {escape(claim.here)}{verdict}")
     if claim.why:
         console.print(f"      {escape(claim.why)}", style="dim")
 
@@ -58,7 +61,7 @@ def table(view: View, rows: list[dict]) -> Table:
     lines, across = values(rows, view.line), values(rows, view.across)
     cells = {(row[view.line], row[view.across]): row[view.value] for row in rows}
     pick = {"max": max, "min": min}.get(view.best)
-    shown = Table(title=view.title, title_justify="left", title_style="bold")
+    shown = Table()
     shown.add_column(view.line)
     for column in across:
         shown.add_column(f"{column}", justify="right")

@@ -90,7 +90,7 @@ def claim(paper: str, here: str, tests: Iterable[bool], why: str = "") -> Claim:
     `why` is kept only where something does not hold."""
     found = [bool(test) for test in tests]
     if not found:
-        return Claim(paper, here or "not measured at these sizes", "unmeasured")
+        return Claim(paper, "not measured at these sizes", "unmeasured")
     holds = "yes" if all(found) else "partly" if any(found) else "no"
     return Claim(paper, here, holds, "" if holds == "yes" else why)
 

@@ -1,0 +1,258 @@
+"""reactive-aggregator-2015, section 6, windows of other kinds: tumbling (Figure 8), growing and shrinking (Figure 9);
+and memory (Figure 12). RA is `flatfat`, ISS is `recalc` (see reactive_2015.py).
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import slidewise.operators as library
+from slidewise.bench.papers.firings import Firings, counted
+from slidewise.bench.papers.reactive_2015 import FUNCTIONS, NAMES, STANDS_IN, columns
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.timing import best_of, seconds
+
+
+@dataclass(frozen=True)
+class Sizes:
+    powers: tuple[int, ...]
+    seconds: float
+    functions: tuple[str, ...] = ("max", "std")
+    counted: int = 10
+
+
+# ---- Figure 8: tumbling windows --------------------------------------------------------------------------------------
+
+FULL_8, QUICK_8 = Sizes(tuple(range(0, 21, 2)), 0.05), Sizes((0, 4, 8, 12, 16), 0.005)
+TINY = Sizes((1, 3, 5), 0.0005, ("collect",), 4)
+
+
+def measure_8(sizes: Sizes, progress: Progress) -> list[Row]:
+    rows: list[Row] = []
+    for name in sizes.functions:
+        op, X = FUNCTIONS[name].typed(), columns(name)
+        for scheme in ("recalc", "flatfat"):
+            for power in sizes.powers:
+                n = 2**power
+                progress(f"{name}, {scheme}, tumbling windows of {n:,}")
+                ns = Firings(scheme, op, n, X).nanoseconds(n, sizes.seconds)
+                count = counted(scheme, library.max(), n, n, 4) if power <= sizes.counted else None
+                rows.append({"function": name, "scheme": scheme, "window": n, "us": ns / 1e3, "combines": count})
+    return rows
+
+
+def views_8(rows: list[Row]) -> list[View]:
+    found = [
+        View(f"{f}: µs a firing", "scheme", "window", "us", (("function", f),), "min") for f in values(rows, "function")
+    ]
+    first = (("function", rows[0]["function"]),)
+    return [*found, View("combines a firing", "scheme", "window", "combines", first, "min", "{:.0f}".format)]
+
+
+def claims_8(rows: list[Row]) -> list[Claim]:
+    us = {(r["function"], r["scheme"], r["window"]): r["us"] for r in rows}
+    ratios = {(f, w): us[f, "flatfat", w] / us[f, s, w] for f, s, w in us if s == "recalc" and w >= 16}
+    count = {(r["scheme"], r["window"]): r["combines"] for r in rows if r["combines"] is not None}
+    extra = [count["flatfat", w] - count["recalc", w] for s, w in count if s == "recalc"]
+    told = f"RA takes {min(ratios.values()):.2f} to {max(ratios.values()):.2f} times as long" if ratios else ""
+    return [
+        claim(
+            "where nothing can be reused, RA performs essentially no worse than recalculation",
+            told,
+            [x <= 1.5 for x in ratios.values()],
+            "A leaf of the tree carries a count and a note for the update, which a bare loop does not; in the paper the "
+            "cost of the streaming system hides the difference.",
+        ),
+        claim(
+            "counted: both need the same n - 1 combines",
+            f"RA needs {min(extra):.0f} to {max(extra):.0f} more" if extra else "",
+            [x <= 0 for x in extra],
+        ),
+    ]
+
+
+def plots_8(rows: list[Row]) -> list[Plot]:
+    panels = [
+        Panel(
+            f,
+            "window",
+            "us",
+            "scheme",
+            (("function", f),),
+            x_label="window size",
+            y_label="µs a firing",
+            x_log=2,
+            y_log=10,
+            names=NAMES,
+        )
+        for f in values(rows, "function")
+    ]
+    return [Plot(panels, "Figure 8: tumbling windows")]
+
+
+FIG_8 = Suite(
+    name="reactive-aggregator-2015-fig-8",
+    source="reactive-aggregator-2015 Figure 8",
+    summary="tumbling windows, where nothing can be reused: recalculation against RA",
+    run=lambda quick, progress: measure_8(QUICK_8 if quick else FULL_8, progress),
+    tiny=lambda progress: measure_8(TINY, progress),
+    views=views_8,
+    plots=plots_8,
+    claims=claims_8,
+    stands_in=STANDS_IN,
+)
+
+
+# ---- Figure 9: windows that grow and shrink --------------------------------------------------------------------------
+
+FULL_9, QUICK_9 = Sizes(tuple(range(3, 21)), 0.05), Sizes((4, 8, 12, 16), 0.01)
+TINY_9 = Sizes((3, 5), 0.0005, ("collect",))
+
+
+def oscillate(window: Firings, n: int) -> None:
+    """From n events in a capacity of 2 n: half leave, the capacity halves; as many come, one by one, and it doubles again."""
+    window.fire(n // 2, 0, 1)
+    window.resize(n)
+    window.fire(0, 1, n // 2)
+    window.resize(2 * n)
+
+
+def measure_9(sizes: Sizes, progress: Progress) -> list[Row]:
+    rows: list[Row] = []
+    for name in sizes.functions:
+        op, X = FUNCTIONS[name].typed(), columns(name)
+        for power in sizes.powers:
+            n = 2**power
+            progress(f"{name}, capacity {n:,} and back")
+            fixed = Firings("flatfat", op, n, X).nanoseconds(1, sizes.seconds)
+            window = Firings("flatfat", op, n, X)
+            window.resize(2 * n)
+            oscillate(window, n)
+            probe = best_of(2, lambda window=window, n=n: oscillate(window, n))
+            turns = max(1, int(sizes.seconds / probe))
+            spent = (
+                best_of(3, lambda window=window, n=n, turns=turns: [oscillate(window, n) for _ in range(turns)]) / turns
+            )
+            grown = Firings("flatfat", op, n, X)
+            resize = seconds(lambda grown=grown, n=n: grown.resize(2 * n))
+            common = {"function": name, "window": n, "resize_us": resize * 1e6}
+            rows.append({**common, "capacity": "fixed", "us": fixed / 1e3})
+            rows.append({**common, "capacity": "oscillating", "us": spent / (n // 2) * 1e6})
+    return rows
+
+
+def views_9(rows: list[Row]) -> list[View]:
+    found = [
+        View(f"{f}: µs an event", "capacity", "window", "us", (("function", f),)) for f in values(rows, "function")
+    ]
+    first = (("capacity", "fixed"),)
+    return [*found, View("µs for doubling the capacity", "function", "window", "resize_us", first)]
+
+
+def claims_9(rows: list[Row]) -> list[Claim]:
+    us = {(r["function"], r["capacity"], r["window"]): r["us"] for r in rows}
+    ratios = {(f, w): us[f, "oscillating", w] / us[f, "fixed", w] for f, c, w in us if c == "fixed" and w >= 256}
+    resize = {(r["function"], r["window"]): r["resize_us"] for r in rows}
+    last = max(values(rows, "window"))
+    names = values(rows, "function")
+    return [
+        claim(
+            "the cost of resizing is amortised: oscillating windows are even faster, having fewer events in them",
+            f"an event takes {min(ratios.values()):.2f} to {max(ratios.values()):.2f} times as long as with a fixed capacity"
+            if ratios
+            else "",
+            [x <= 1.0 for x in ratios.values()],
+            "Resizing allocates new arrays, whose pages the system hands out zeroed at the first touch; at small windows the calls "
+            "from Python around a resize count too. It stays a constant factor.",
+        ),
+        claim(
+            "doubling is linear but rare: 4.2 µs from 256 to 512 events, 9.4 ms from 1 M to 2 M (StdDev)",
+            ", ".join(f"{f}: {resize[f, last] / 1e3:.3g} ms from {last:,}" for f in names),
+            [resize[f, last] < 1e6 * last / 2**20 for f in names],
+        ),
+    ]
+
+
+def plots_9(rows: list[Row]) -> list[Plot]:
+    panels = [
+        Panel(f, "window", "us", "capacity", (("function", f),), x_label="n", y_label="µs an event", x_log=2)
+        for f in values(rows, "function")
+    ]
+    return [Plot(panels, "Figure 9: capacity n, or between n and 2 n")]
+
+
+FIG_9 = Suite(
+    name="reactive-aggregator-2015-fig-9",
+    source="reactive-aggregator-2015 Figure 9",
+    summary="a capacity that stays, and one that oscillates between n and 2 n",
+    run=lambda quick, progress: measure_9(QUICK_9 if quick else FULL_9, progress),
+    tiny=lambda progress: measure_9(TINY_9, progress),
+    views=views_9,
+    plots=plots_9,
+    claims=claims_9,
+)
+
+
+# ---- Figure 12: memory -----------------------------------------------------------------------------------------------
+
+CHILD = """
+import sys
+from slidewise.bench.papers.reactive_2015 import FUNCTIONS, columns
+from slidewise.bench.papers.firings import Firings
+window = Firings(sys.argv[1], FUNCTIONS[sys.argv[2]].typed(), int(sys.argv[3]), columns(sys.argv[2]))
+window.fire(1, 1, 1000)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def measure_12(windows: tuple[int, ...], progress: Progress) -> list[Row]:
+    rows: list[Row] = []
+    for scheme in ("recalc", "flatfat"):
+        for window in windows:
+            progress(f"{scheme}, window {window:,}, in a process of its own")
+            command = [sys.executable, "-c", CHILD, scheme, "max", str(window)]
+            told = subprocess.run(command, capture_output=True, text=True)
+            found = float(told.stdout) / 1e3 if told.returncode == 0 else None
+            rows.append({"function": "max", "scheme": scheme, "window": window, "megabytes": found})
+    return rows
+
+
+def claims_12(rows: list[Row]) -> list[Claim]:
+    mb = {(r["scheme"], r["window"]): r["megabytes"] for r in rows if r["megabytes"] is not None}
+    small = [mb["flatfat", w] / mb["recalc", w] for s, w in mb if s == "flatfat" and w <= 4096 and ("recalc", w) in mb]
+    windows = sorted(w for s, w in mb if s == "flatfat")
+    grown = (mb["flatfat", windows[-1]] - mb["flatfat", windows[0]]) * 1e6 / windows[-1] if len(windows) > 1 else None
+    return [
+        claim(
+            "up to windows of 4 K the size of the window is minor against the process itself",
+            f"RA's process takes {min(small):.2f} to {max(small):.2f} times the memory of ISS's" if small else "",
+            [x < 1.1 for x in small],
+        ),
+        claim(
+            "beyond, RA takes space linear in the window",
+            f"{grown:.0f} bytes an event from {windows[0]:,} to {windows[-1]:,}" if grown else "",
+            [grown < 100] if grown else [],
+        ),
+    ]
+
+
+def plots_12(rows: list[Row]) -> list[Plot]:
+    panel = Panel(
+        "Max", "window", "megabytes", "scheme", x_label="window size", y_label="resident MB", x_log=2, names=NAMES
+    )
+    return [Plot([panel], "Figure 12: memory of the whole process")]
+
+
+FIG_12 = Suite(
+    name="reactive-aggregator-2015-fig-12",
+    source="reactive-aggregator-2015 Figure 12",
+    summary="memory of a process that keeps a window: recalculation against RA",
+    run=lambda quick, progress: measure_12(
+        (16, 4096, 2**18) if quick else tuple(2**p for p in range(2, 21, 2)), progress
+    ),
+    tiny=lambda progress: measure_12((16,), progress),
+    views=lambda rows: [View("resident MB", "scheme", "window", "megabytes", form="{:.1f}".format)],
+    plots=plots_12,
+    claims=claims_12,
+    stands_in=STANDS_IN + " The process is Python's with a compiler in it, in place of a runtime for SPL.",
+)

@@ -117,12 +117,12 @@ def measure(alg: Algorithm, op: TypedOperator, window: int, X: tuple, quick: boo
     if probe > DROP_OUT_SECONDS:
         return NOTHING
     # Whole cycles of an amortised algorithm: at least two windows long, unless that takes too long.
-    rounds = int(min(max(2 * window, (0.05 if quick else 0.3) / probe), (3 if quick else 20) / probe))
+    rounds = int(min(max(2 * window, (0.05 if quick else 0.2) / probe), 2 / probe))
     bench.fill()
     bench.run(min(rounds, 4 * BATCH))
-    best = best_of(3 if quick else 5, lambda: bench.run(rounds))
-    timed = int(min(max(2 * window + 1, 2**15 if quick else 2**18), rounds * (1 if quick else 4)))
-    ns = bench.latencies(max(2, timed), 3 if quick else 5)[1:]  # the first round also holds the call
+    best = best_of(3, lambda: bench.run(rounds))
+    timed = int(min(max(2 * window + 1, 2**15 if quick else 2**18), 2 / probe))
+    ns = bench.latencies(max(2, timed), 3)[1:]  # the first round also holds the call
     p50, p99_9 = np.quantile(ns, [0.5, 0.999]).tolist()
     return {"throughput": rounds / best, "p50_ns": p50, "p99_9_ns": p99_9, "max_ns": float(ns.max())}
 

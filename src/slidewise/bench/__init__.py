@@ -14,6 +14,7 @@
     start.py      until a process has its first answers
     fifo.py       in-order algorithms: throughput and latency over window sizes
     rolling.py    data frames, against pandas, Polars and DuckDB
+    peers.py      windows of n rows, against bottleneck and River too
     spark_batch.py   batches on Spark, against its own frames
 
 A new suite is one new file and one line in `SUITES` (experiments of the papers: in `papers/__init__.py`).
@@ -35,6 +36,7 @@ SUITES = {
     "spark-batch": "slidewise.bench.spark_batch",
     "spark-stream": "slidewise.bench.spark_stream",
     "rolling": "slidewise.bench.rolling",
+    "peers": "slidewise.bench.peers",
     **papers.SUITES,
 }
 """Name -> module, or module:NAME where that is not SUITE. Loaded when asked for: some need packages that others do not."""

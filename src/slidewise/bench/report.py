@@ -107,7 +107,8 @@ def _claims_overview(results: list[Result]) -> str:
 
 def _told(claim: Claim) -> str:
     why = f'<br><span class="note">{_text(claim.why)}</span>' if claim.why else ""
-    return f'<td>{_text(claim.paper)}</td><td>{_text(claim.here)}{why}</td><td class="{claim.holds}">{WORDS[claim.holds]}</td>'
+    said = _text(claim.paper if claim.who == "the paper says" else f"{claim.who} {claim.paper}")
+    return f'<td>{said}</td><td>{_text(claim.here)}{why}</td><td class="{claim.holds}">{WORDS[claim.holds]}</td>'
 
 
 def _surroundings(results: list[Result]) -> str:

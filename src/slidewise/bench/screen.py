@@ -49,7 +49,7 @@ WORDS = {
 
 def tell(claim: Claim) -> None:
     """The paper says ... / here ...: holds."""
-    console.print(f"  the paper says {escape(claim.paper)}")
+    console.print(f"  {claim.who} {escape(claim.paper)}")
     verdict = f": {WORDS[claim.holds]}" if claim.holds != "unmeasured" else ""
     console.print(f"    / here {escape(claim.here)}{verdict}")
     if claim.why:

@@ -78,21 +78,23 @@ class Claim:
     holds: str
     why: str = ""
     """An explanation of what does not hold, or of what stands in another's place."""
+    who: str = "the paper says"
+    """Or `wanted:`, where it is our own."""
 
     def __post_init__(self):
         if self.holds not in HOLDS:
             raise ValueError(f"holds is one of {', '.join(HOLDS)}, not {self.holds!r}")
 
 
-def claim(paper: str, here: str, tests: Iterable[bool], why: str = "") -> Claim:
+def claim(paper: str, here: str, tests: Iterable[bool], why: str = "", who: str = "the paper says") -> Claim:
     """A claim judged by tests on the rows: all true, it holds; none, it does not; some, partly; no test, nothing was measured.
 
     `why` is kept only where something does not hold."""
     found = [bool(test) for test in tests]
     if not found:
-        return Claim(paper, "not measured at these sizes", "unmeasured")
+        return Claim(paper, "not measured at these sizes", "unmeasured", who=who)
     holds = "yes" if all(found) else "partly" if any(found) else "no"
-    return Claim(paper, here, holds, "" if holds == "yes" else why)
+    return Claim(paper, here, holds, "" if holds == "yes" else why, who)
 
 
 @dataclass(frozen=True)

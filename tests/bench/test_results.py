@@ -1,0 +1,210 @@
+"""What is filed: results with their claims, the report, comparisons; damaged files are refused with a clear word."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+
+import pytest
+
+from slidewise import bench
+from slidewise.bench import compare, plots, records, report
+from slidewise.bench.suite import HOLDS, Claim, Panel, Plot, Suite, View, claim
+from slidewise.errors import InputError
+
+ROWS = [
+    {"what": "a", "size": 1, "rate": 10.0},
+    {"what": "a", "size": 2, "rate": 20.0},
+    {"what": "b", "size": 1, "rate": 5.0},
+    {"what": "b", "size": 2, "rate": None},
+]
+
+
+def claims(rows):
+    faster = [row["rate"] > 8 for row in rows if row["rate"] is not None]
+    return [
+        claim("a <is> fast", f"{sum(faster)} of {len(faster)}", faster, "b & others are not"),
+        claim("nothing is slow", "-", [], "never shown"),
+        claim("rates are positive", "they are", [True]),
+        claim("rates are negative", "they are not", [False], "they never were"),
+    ]
+
+
+def made(name: str, scale: float = 1.0) -> Suite:
+    return Suite(
+        name,
+        "nobody 1999 Figure 0",
+        "rates of a and b",
+        run=lambda quick, progress: [dict(row, rate=row["rate"] and row["rate"] * scale) for row in ROWS],
+        views=lambda rows: [View("rates", "what", "size", "rate", best="max")],
+        verdicts=lambda rows: ["a is twice as fast"],
+        plots=lambda rows: [
+            Plot(
+                [
+                    Panel("rate", "size", "rate", "what", x_log=2, y_log=10),
+                    Panel("bars", "what", "rate", "size", kind="bars"),
+                ]
+            )
+        ],
+        claims=claims,
+        stands_in="Nobody is not at hand.",
+    )
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Two suites that measure nothing, of one paper, in place of all others."""
+    module = types.ModuleType("two_suites")
+    module.ONE, module.TWO = made("daba-2015-fig-1"), made("daba-2015-fig-2", 2.0)
+    monkeypatch.setitem(sys.modules, "two_suites", module)
+    suites = {"daba-2015-fig-1": "two_suites:ONE", "daba-2015-fig-2": "two_suites:TWO"}
+    monkeypatch.setattr(bench, "SUITES", suites)
+    return module
+
+
+def test_claims_are_computed():
+    assert [c.holds for c in claims(ROWS)] == ["partly", "unmeasured", "yes", "no"]
+    assert [c.why for c in claims(ROWS)] == ["b & others are not", "", "", "they never were"]
+    with pytest.raises(ValueError, match="holds is one of"):
+        Claim("x", "y", "maybe")
+
+
+def test_groups(two):
+    assert bench.groups() == {"daba-2015": list(bench.SUITES), "papers": list(bench.SUITES)}
+    assert bench.expanded(["daba-2015-fig-2", "daba-2015"]) == ["daba-2015-fig-2", "daba-2015-fig-1"]
+
+
+def test_a_run_tells_claims_and_draws(two, tmp_path, capsys):
+    assert bench.main(["daba-2015", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "the paper says a <is> fast" in shown
+    assert "/ here 2 of 3: holds in part" in shown
+    assert "does not hold" in shown
+    assert "Nobody is not at hand." in shown
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {f"daba-2015-fig-{k}.{suffix}" for k in (1, 2) for suffix in ("csv", "json", "svg")}
+
+
+def test_a_result_comes_back_as_it_was_filed(two, tmp_path):
+    result = bench.run(["daba-2015-fig-1"], quick=True, out_dir=tmp_path)["daba-2015-fig-1"]
+    back = records.read(tmp_path / "daba-2015-fig-1.json")
+    assert (back.rows, back.claims, back.verdicts, back.quick) == (result.rows, result.claims, result.verdicts, True)
+    assert back.stands_in == "Nobody is not at hand."
+    assert back.versions["slidewise"]
+    assert back.machine["cores"] >= 1
+    assert back.finished
+
+
+def test_one_suite_that_fails_does_not_cost_the_others(two, tmp_path, capsys):
+    def fail(quick, progress):
+        raise RuntimeError("no [bold]luck[/]")
+
+    two.ONE = Suite("daba-2015-fig-1", "nobody", "fails", run=fail)
+    assert bench.main(["papers", "--out", str(tmp_path)]) == 1
+    assert "daba-2015-fig-1 failed: RuntimeError: no [bold]luck[/]" in capsys.readouterr().err
+    assert (tmp_path / "daba-2015-fig-2.json").exists()
+
+
+def test_the_report_tells_everything(two, tmp_path):
+    bench.run(out_dir=tmp_path)
+    assert bench.main(["report", "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    for word in ("a &lt;is&gt; fast", "b &amp; others are not", "does not hold", "holds in part", "they never were"):
+        assert word in page
+    assert "8 claims of the papers" in page
+    assert page.count("data:image/svg+xml;base64,") == 2
+    first = records.read(tmp_path / "daba-2015-fig-1.json")
+    assert first.versions["numba"] in page
+    assert str(first.machine["processor"]) in page
+    claims_at = page.index("<h2>Claims</h2>")
+    assert page.index("they never were", claims_at) < page.index(
+        "rates are positive", claims_at
+    )  # what does not hold comes first
+    assert all(f'class="{holds}"' in page for holds in HOLDS)
+
+
+def test_a_report_of_a_suite_that_is_gone(two, tmp_path, monkeypatch):
+    bench.run(["daba-2015-fig-2"], out_dir=tmp_path)
+    monkeypatch.setattr(bench, "SUITES", {})
+    assert "they never were" in report.write(tmp_path).read_text()
+
+
+def test_two_runs_compared(two, tmp_path, capsys):
+    a, b = tmp_path / "a", tmp_path / "b"
+    bench.run(out_dir=a)
+    bench.run(["daba-2015-fig-1"], out_dir=b)
+    other = json.loads((b / "daba-2015-fig-1.json").read_text())
+    for row in other["rows"]:
+        row["rate"] = row["rate"] and row["rate"] * 3
+    other["versions"]["numba"] = "0.0.1"
+    other["claims"][2]["holds"] = "no"
+    (b / "daba-2015-fig-1.json").write_text(json.dumps(other))
+    found = compare.compared(*(compare.load(path)["daba-2015-fig-1"] for path in (a, b)))
+    assert len(found.pairs) == 4
+    assert found.pairs[0].what == {"what": "a", "size": 1}
+    assert found.pairs[0].figures == {"rate": (10.0, 30.0)}
+    assert found.means() == {"rate": pytest.approx(3.0)}
+    assert found.surroundings() == {"numba": (found.a.versions["numba"], "0.0.1")}
+    capsys.readouterr()
+    assert bench.main(["compare", str(a), str(b)]) == 0
+    shown = capsys.readouterr().out
+    for word in (
+        "numba",
+        "0.0.1",
+        "B is 3 times A",
+        "only in",
+        "daba-2015-fig-2",
+        "rates are positive: yes in A, no in B",
+    ):
+        assert word in shown
+    assert bench.main(["compare", str(a / "daba-2015-fig-1.json"), str(b / "daba-2015-fig-1.json")]) == 0
+
+
+def test_rows_of_other_sizes_are_not_compared(two, tmp_path):
+    bench.run(["daba-2015-fig-1"], out_dir=tmp_path)
+    a = records.read(tmp_path / "daba-2015-fig-1.json")
+    b = records.read(tmp_path / "daba-2015-fig-1.json")
+    b.rows[0]["size"] = 99
+    found = compare.compared(a, b)
+    assert (len(found.pairs), found.only_a, found.only_b) == (3, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda text: text[: len(text) // 2], "damaged, it is no JSON"),
+        (lambda text: "[]", "not a result of slidewise bench"),
+        (lambda text: text.replace('"versions"', '"verses"'), "it has no 'versions'"),
+        (lambda text: text.replace('"holds": "yes"', '"holds": "perhaps"'), "holds is one of"),
+        (lambda text: text.replace('"size": 2', '"length": 2'), "same columns"),
+        (lambda text: text.replace('"rows": [', '"rows": [7,'), "not a list of rows"),
+    ],
+)
+def test_damaged_results_are_refused(two, tmp_path, capsys, change, word):
+    bench.run(["daba-2015-fig-1"], out_dir=tmp_path)
+    path = tmp_path / "daba-2015-fig-1.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(InputError, match=word):
+        records.read(path)
+    for command in (["report", "--out", str(tmp_path)], ["compare", str(tmp_path), str(tmp_path)]):
+        assert bench.main(command) == 2
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_wrong_usage_of_report_and_compare(two, tmp_path, capsys):
+    assert bench.main(["report", "--out", str(tmp_path)]) == 2
+    assert "holds no results" in capsys.readouterr().err.replace("\n", " ")
+    assert bench.main(["report", "--out", str(tmp_path / "none")]) == 2
+    assert bench.main(["compare", "one"]) == 2
+    assert "compare takes two runs" in capsys.readouterr().err
+    assert bench.main(["compare", str(tmp_path / "x.json"), str(tmp_path / "y.json")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+
+
+def test_a_line_keeps_its_colour():
+    known: list = []
+    assert plots.style("daba", known) == plots.style("daba", [])
+    looks = [tuple(plots.style(name, known).values()) for name in plots.KNOWN]
+    assert len(set(looks)) == len(looks)
+    assert plots.style("x", known) != plots.style("y", known)

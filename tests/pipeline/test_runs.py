@@ -142,6 +142,38 @@ def test_a_stream_goes_on_where_it_stopped(spark, tmp_path: Path, expected: pa.T
     assert {row.id for row in late.collect()} | {row.id for row in found.collect()} == set(range(200))
 
 
+def test_a_replay_ends_with_all_final_results(spark, tmp_path: Path, expected: pa.Table) -> None:
+    summary = start(tmp_path, *REPLAY, "stream.results=final", "stream.watermark=31m", "sink.format=parquet", "sink.path=out")
+    found = files(tmp_path / "out")
+    assert found.num_rows == 200, "each result once, the last ones too"
+    same(found, expected)
+    assert (summary.counts["in"], summary.counts["out"], summary.waiting) == (200, 200, False)
+
+
+def test_final_results_of_a_folder_wait_until_a_run_is_the_last(spark, tmp_path: Path, expected: pa.Table) -> None:
+    text = JOB.replace('path = "events.parquet"', 'path = "incoming"')
+    arrived = events().sort_by("arrived")
+    settings = ("mode=stream", "stream.results=final", "stream.watermark=31m", "sink.format=parquet", "sink.path=out")
+    settings += ("source.max_files=1",)
+    (tmp_path / "incoming").mkdir()
+    for number in (0, 1):
+        pq.write_table(arrived.slice(60 * number, 60), tmp_path / "incoming" / f"{number}.parquet")
+    first = start(tmp_path, *settings, text=text)
+    assert 0 < first.counts["out"] < 120, "not the ones that the next run's events may change"
+    assert first.waiting
+    pq.write_table(arrived.slice(120), tmp_path / "incoming" / "2.parquet")
+    last = start(tmp_path, *settings, "stream.flush=true", text=text)
+    assert not last.waiting
+    assert first.counts["out"] + last.counts["out"] == 200
+    same(files(tmp_path / "out"), expected)
+
+
+def test_final_results_without_a_checkpoint(spark, tmp_path: Path, expected: pa.Table) -> None:
+    text = JOB.replace('checkpoint = "state"\n', "")
+    assert text != JOB
+    same(start(tmp_path, *REPLAY, "stream.results=final", "stream.watermark=31m", text=text).table, expected)
+
+
 def test_results_of_another_checkpoint_are_not_mixed_in(spark, tmp_path: Path) -> None:
     start(tmp_path, *REPLAY, "sink.format=parquet", "sink.path=out")
     with pytest.raises(JobError, match=r"sink.path: holds the results of a stream with another checkpoint"):

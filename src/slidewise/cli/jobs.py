@@ -81,7 +81,12 @@ def _ended(summary: Summary) -> str:
     counts = {key: value for key, value in summary.counts.items() if key not in ("in", "out") and value}
     told = ", ".join(f"{key} {value:,}" for key, value in counts.items())
     text += f"\n{len(summary.steps)} micro-batches, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
-    return text + ("\nRun it again to go on from here." if summary.state == "stopped" else "")
+    if summary.state == "stopped":
+        return f"{text}\nRun it again to go on from here."
+    if summary.waiting:
+        text += "\nResults that the watermark has not passed yet come with the next run; if this was the last one, run it with "
+        text += "--set stream.flush=true"
+    return text
 
 
 def _show(table: pa.Table, title: str) -> None:

@@ -141,6 +141,10 @@ def _stream(document: Document) -> Iterator[Problem]:
         yield Problem(("stream",), f'{told}, or take results = "final"')
     if stream.checkpoint is None and not isinstance(job.sink, (schema.ConsoleSink, schema.MemorySink)):
         yield Problem(("stream",), 'needs the key "checkpoint", the folder in which it remembers how far it came')
+    if stream.flush and stream.results != "final":
+        yield Problem(("stream", "flush"), 'is for results = "final"; eager results are all given already')
+    elif stream.flush and stream.trigger != "available_now":
+        yield Problem(("stream", "flush"), 'is for a run that ends by itself; take trigger = "available_now"')
     if job.dead_letters is not None and stream.late == "drop":
         yield Problem(("dead_letters",), 'nothing comes here: stream.late = "drop" drops late events; take "side" or "correct"')
     yield from _durations(stream)

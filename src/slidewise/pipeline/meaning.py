@@ -11,7 +11,7 @@ from slidewise.pipeline import operators
 from slidewise.pipeline.positions import Path
 from slidewise.pipeline.problems import Problem, listed
 from slidewise.pipeline.reading import Document
-from slidewise.pipeline.schema import Job, WindowTable
+from slidewise.pipeline.schema import Job, ReplaySource, WindowTable
 from slidewise.windows import spec
 
 KINDS = ("time", "rows", "tumbling", "session", "delta", "punctuation", "lifetime")
@@ -119,3 +119,12 @@ def stream_arguments(job: Job) -> dict[str, Any]:
     keys = ("watermark", "results", "late", "keep", "max_ahead", "ttl", "complete", "buckets")
     given = {key: getattr(stream, key) for key in keys}
     return {key: value for key, value in given.items() if value is not None} | {"id": names(job.id) or None}
+
+
+def ends_here(job: Job) -> bool:
+    """Whether the run is the stream's end: it gives the final results that still wait for the watermark, too."""
+    stream = job.stream
+    assert stream is not None
+    if stream.results != "final" or stream.trigger != "available_now":
+        return False
+    return isinstance(job.source, ReplaySource) if stream.flush is None else stream.flush

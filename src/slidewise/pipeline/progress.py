@@ -35,6 +35,8 @@ class Summary:
     steps: list[Step] = field(default_factory=list)
     table: pa.Table | None = None
     """The results, if the sink is memory."""
+    waiting: bool = False
+    """Whether final results may still wait for the watermark, for the next run."""
     began: float = field(default_factory=time.perf_counter, repr=False)
 
     @property
@@ -54,7 +56,7 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         known: dict[str, Any] = {"name": self.name, "mode": self.mode, "state": self.state, "rows": self.rows, "sink": self.sink}
         if self.mode == "stream":
-            known |= {"batches": len(self.steps), "counts": self.counts}
+            known |= {"batches": len(self.steps), "counts": self.counts, "waiting": self.waiting}
         return known | {"seconds": round(self.seconds, 3), "rows_per_second": round(self.rows / max(self.seconds, 1e-9))}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from slidewise.pipeline import meaning, schema
 from slidewise.pipeline.checking import Checked
 from slidewise.pipeline.ownership import check_owner, note_owner
 from slidewise.pipeline.progress import Step, Summary, step_of
+from slidewise.pipeline.reading import Document
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,14 +104,16 @@ def _counted(results: DataFrame) -> tuple[DataFrame, Any]:
     return results.observe(observation, F.count(F.lit(1)).alias("rows")), observation
 
 
-def results_of(checked: Checked, spark: SparkSession) -> DataFrame:
-    """The stream of results."""
+def results_of(checked: Checked, spark: SparkSession, control: str | None = None) -> DataFrame:
+    """The stream of results. control: the folder by which the stream is told of its end."""
     from slidewise.pipeline.sources import batch_frame, stream_frame
 
     job, document = checked.job, checked.document
     more = meaning.stream_arguments(job)
     if job.history is not None:
         more["history"] = batch_frame(spark, document, job.history)
+    if control is not None:
+        more["control"] = control
     return sw.rolling(stream_frame(spark, document, job.source), **checked.arguments, **more)
 
 
@@ -120,25 +125,53 @@ def _run_stream(
     job, document = checked.job, checked.document
     assert job.stream is not None
     sink = StreamSink(checked, show)
-    writer = results_of(checked, spark).writeStream.outputMode("append").queryName(document.name).foreachBatch(sink)
-    if job.stream.checkpoint is not None:
-        writer = writer.option("checkpointLocation", document.path(job.stream.checkpoint))
-    query = writer.trigger(**_trigger(job.stream.trigger)).start()
+    trigger = _trigger(job.stream.trigger)
+    reporter = _Reporter(summary, on_step)
+    with _memory_of(checked) as (checkpoint, control):
+        writer = results_of(checked, spark, control).writeStream.outputMode("append").queryName(document.name)
+        writer = writer.foreachBatch(sink).trigger(**trigger)
+        if checkpoint is not None:
+            writer = writer.option("checkpointLocation", checkpoint)
+        _watch(document, writer.start(), reporter, stop)
+        if meaning.ends_here(job) and not stop.is_set():
+            assert control is not None
+            sw.flush(control)
+            _watch(document, writer.start(), reporter, stop)
+    summary.rows = sum(step.rows for step in summary.steps)
+    summary.table = sink.table()
+    summary.waiting = job.stream.results == "final" and (stop.is_set() or not meaning.ends_here(job))
+    return summary.ended("stopped" if stop.is_set() else "finished")
+
+
+@contextlib.contextmanager
+def _memory_of(checked: Checked) -> Iterator[tuple[str | None, str | None]]:
+    """The folders of the checkpoint and of the words to the stream, beside it. A stream that gives final results listens in
+    every run, so that any of them can be its last."""
+    job, document = checked.job, checked.document
+    assert job.stream is not None
+    checkpoint = None if job.stream.checkpoint is None else document.path(job.stream.checkpoint).rstrip("/")
+    if job.stream.results != "final":
+        yield checkpoint, None
+    elif checkpoint is not None:
+        yield checkpoint, f"{checkpoint}-control"
+    else:  # forgotten at the end, but the second half of a run that ends must know of the first
+        with tempfile.TemporaryDirectory(prefix="slidewise-stream-", ignore_cleanup_errors=True) as folder:
+            yield f"{folder}/checkpoint", f"{folder}/control"
+
+
+def _watch(document: Document, query: StreamingQuery, reporter: _Reporter, stop: threading.Event) -> None:
+    """Follow a query until it ends, or until `stop` is set."""
     note_owner(document, query.id)
-    reporter = _Reporter(query, summary, on_step)
     try:
         while not query.awaitTermination(0.25):
-            reporter.tell()
+            reporter.tell(query)
             if stop.is_set():
                 _wait_for_the_batch(query, reporter)
                 break
     finally:
         if query.isActive:
             query.stop()
-        reporter.tell()
-    summary.rows = sum(step.rows for step in summary.steps)
-    summary.table = sink.table()
-    return summary.ended("stopped" if stop.is_set() else "finished")
+        reporter.tell(query)
 
 
 def _trigger(text: str) -> dict[str, Any]:
@@ -154,12 +187,12 @@ def _trigger(text: str) -> dict[str, Any]:
 class _Reporter:
     """Tells of each micro-batch once."""
 
-    def __init__(self, query: StreamingQuery, summary: Summary, on_step: Callable[[Step], None]):
-        self.query, self.summary, self.on_step = query, summary, on_step
+    def __init__(self, summary: Summary, on_step: Callable[[Step], None]):
+        self.summary, self.on_step = summary, on_step
         self.last = -1
 
-    def tell(self) -> None:
-        for progress in self.query.recentProgress:
+    def tell(self, query: StreamingQuery) -> None:
+        for progress in query.recentProgress:
             # Between micro-batches Spark also reports that nothing happened, under the number that comes next.
             if progress["batchId"] <= self.last or "addBatch" not in progress["durationMs"]:
                 continue
@@ -176,7 +209,7 @@ def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter) -> None:
     for _ in range(_GRACE_SECONDS * 10):
         if not query.isActive or not query.status["isTriggerActive"]:
             return
-        reporter.tell()
+        reporter.tell(query)
         if reporter.last > before:
             return
         pause.wait(0.1)

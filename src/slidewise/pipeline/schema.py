@@ -109,7 +109,7 @@ class KafkaSource(Table, tag_field="format", tag="kafka"):
 
 class ReplaySource(Table, tag_field="format", tag="replay"):
     """A file that is all there, replayed as a stream in the order of one of its columns: for demos, tests and trying a job on
-    yesterday's data. Streams only."""
+    yesterday's data. A batch takes all of it at once."""
 
     path: str
     """A Parquet or CSV file on this machine; relative to the job file."""
@@ -186,6 +186,10 @@ class StreamTable(Table):
     """Adds a column `complete`: false where a window reaches back before what is known."""
     trigger: str = "asap"
     """How often: `"10s"`; `"asap"`: one micro-batch after the other; `"available_now"`: what is there now, then end."""
+    flush: bool | None = None
+    """Final results with `available_now`: whether this run is the stream's end, so that it also gives the results that
+    still wait for the watermark; events that come later are late. Default: true for the source `replay`, which is
+    all there, otherwise false: the next run goes on and gives them."""
     buckets: Positive | None = None
     """Groups of keys that the state is kept in; frozen in the checkpoint."""
 

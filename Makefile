@@ -27,8 +27,8 @@ demo: $(STAMP) ## a month of flights as a Spark stream, checked against the batc
 test: lint ## lint, types and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-bench: $(STAMP) ## the benchmarks, short; everything with: .venv/bin/slidewise bench
-	$(BIN)/slidewise bench --quick $(ARGS)
+bench: $(STAMP) ## all benchmarks at their short sizes, and bench-results/report.html; full sizes: .venv/bin/slidewise bench
+	$(BIN)/slidewise bench --quick --report $(ARGS)
 
 lint: check types ## ruff and the type checker
 

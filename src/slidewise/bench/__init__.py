@@ -128,6 +128,7 @@ def main(args: list[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="smaller sizes: minutes instead of hours")
     parser.add_argument("--list", action="store_true", help="what there is, and stop")
+    parser.add_argument("--report", action="store_true", help="then make the page of all that is filed there")
     parser.add_argument("--out", default="bench-results", metavar="DIR", help="where results are (bench-results)")
     try:
         options = parser.parse_args(args)
@@ -138,19 +139,26 @@ def main(args: list[str] | None = None) -> int:
         if options.list:
             screen.listing([suite(name) for name in SUITES])
         elif word == "report":
-            from slidewise.bench import report
-
-            screen.filed([report.write(out_dir)])
+            _report(out_dir)
         elif word == "compare":
             from slidewise.bench import compare
 
             compare.show(*_two(options.suites[1:]))
         else:
-            return _all_that_go(options.suites, options.quick, out_dir)
+            code = _all_that_go(options.suites, options.quick, out_dir)
+            if options.report:
+                _report(out_dir)
+            return code
     except InputError as error:
         screen.wrong(error)
         return 2
     return 0
+
+
+def _report(out_dir: Path) -> None:
+    from slidewise.bench import report
+
+    screen.filed([report.write(out_dir)])
 
 
 def _two(paths: list[str]) -> tuple[Path, Path]:

@@ -33,34 +33,38 @@ def _place(line, known: list) -> int:
     return known.index(line)
 
 
+LOOKS = {"font.size": 9, "axes.titlesize": 10, "svg.hashsalt": "slidewise", "svg.fonttype": "none"}
+"""Text stays text: the files are small and can be searched."""
+
+
 def draw(plot: Plot, rows: list[Row], path: Path) -> Path:
     """Draw it into that file; the suffix says which format."""
-    figure = drawn(plot, rows)
-    figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise UnsupportedError('plots need matplotlib: pip install "slidewise[bench]"') from error
+    with matplotlib.rc_context(LOOKS):
+        drawn(plot, rows).savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
     return path
 
 
 def drawn(plot: Plot, rows: list[Row]):
     """The figure, ready to be saved."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UnsupportedError('plots need matplotlib: pip install "slidewise[bench]"') from error
+    from matplotlib.figure import Figure
+
     count = len(plot.panels)
     across = min(plot.across, count)
     down = -(-count // across)
-    with matplotlib.rc_context({"font.size": 9, "axes.titlesize": 10, "svg.hashsalt": "slidewise"}):
-        figure = Figure(figsize=(max(PANEL[0] * across, 5.2), PANEL[1] * down + 0.7), layout="constrained")
-        axes = figure.subplots(down, across, squeeze=False).ravel()
-        known: list = []
-        for panel, here in zip(plot.panels, axes):
-            _panel(panel, rows, here, known)
-        for here in axes[count:]:
-            here.set_visible(False)
-        if plot.title:
-            figure.suptitle(plot.title, fontsize=11)
-        _legend(figure, axes[:count])
+    figure = Figure(figsize=(max(PANEL[0] * across, 5.2), PANEL[1] * down + 0.7), layout="constrained")
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    known: list = []
+    for panel, here in zip(plot.panels, axes):
+        _panel(panel, rows, here, known)
+    for here in axes[count:]:
+        here.set_visible(False)
+    if plot.title:
+        figure.suptitle(plot.title, fontsize=11)
+    _legend(figure, axes[:count])
     return figure
 
 
@@ -129,8 +133,8 @@ def _name(panel: Panel, line) -> str | None:
 
 def draw_all(suite: Suite, rows: list[Row], out_dir: Path, suffix: str = ".svg") -> list[Path]:
     """Every plot of a suite, as SUITE.svg or SUITE-NAME.svg."""
-    found = []
-    for plot in suite.plots(rows):
-        path = out_dir / f"{suite.name}{'-' if plot.name else ''}{plot.name}{suffix}"
-        found.append(draw(plot, rows, path))
-    return found
+    return [draw(plot, rows, file_of(suite, plot, out_dir, suffix)) for plot in suite.plots(rows)]
+
+
+def file_of(suite: Suite, plot: Plot, out_dir: Path, suffix: str = ".svg") -> Path:
+    return out_dir / f"{suite.name}{'-' if plot.name else ''}{plot.name}{suffix}"

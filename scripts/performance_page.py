@@ -1,0 +1,141 @@
+"""Write docs/performance.md and its pictures from a folder of results of `slidewise bench`.
+
+python scripts/performance_page.py bench-results
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from slidewise import bench
+from slidewise.bench import plots, records
+from slidewise.bench.suite import HOLDS, Claim, Result, View, picked, values
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+WORDS = {"yes": "holds", "partly": "in part", "no": "**does not hold**", "unmeasured": "not measured"}
+
+HEAD = """# Performance
+
+What the papers promise, what came out here, and how others do on the same rows. Everything on this page was measured by
+`slidewise bench`; the page is written by `scripts/performance_page.py` from the results, and every verdict is computed from
+their rows.
+
+- `make bench` runs all suites at their short sizes and leaves one page, `bench-results/report.html`;
+  `slidewise bench daba-2015-table-1` runs one at its full size, `slidewise bench daba-2015` all of a paper,
+  `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
+- Times are the best of several turns on the machine below; ratios are taken within one run. Combines are counted, not timed: those
+  figures hold on any machine.
+- What a paper compares with and is not at hand is named with what stands in its place.
+"""
+
+PAPERS = {
+    "daba-2015": "Constant-time sliding-window aggregation (daba-2015)",
+    "slickdeque-2018": "SlickDeque (slickdeque-2018)",
+    "reactive-aggregator-2015": "The Reactive Aggregator (reactive-aggregator-2015)",
+    "fiba-2019": "Out-of-order windows (fiba-2019)",
+    "bulk-fiba-2023": "Bulk operations (bulk-fiba-2023)",
+    "": "Our own suites, and the peers",
+}
+
+
+def page(results: list[Result], figures: dict[str, list[str]]) -> str:
+    order = {name: place for place, name in enumerate(bench.SUITES)}
+    results = sorted(results, key=lambda result: order.get(result.suite, len(order)))
+    parts = [HEAD, surroundings(results), summary(results), does_not_hold(results)]
+    for paper, title in PAPERS.items():
+        mine = [r for r in results if paper_of(r) == paper]
+        if mine:
+            parts.append(f"## {title}\n")
+            parts += [section(result, figures.get(result.suite, [])) for result in mine]
+    return "\n".join(parts)
+
+
+def paper_of(result: Result) -> str:
+    return next((paper for paper in PAPERS if paper and result.suite.startswith(f"{paper}-")), "")
+
+
+def surroundings(results: list[Result]) -> str:
+    machine, versions = results[-1].machine, results[-1].versions
+    told = f"{machine['processor']}, {machine['cores']} cores, {machine.get('memory_mb', 0) / 1024:.0f} GB, {machine['system']}"
+    others = ", ".join(f"{name} {version}" for name, version in versions.items())
+    quick = [result.suite for result in results if result.quick]
+    sizes = f" At the short sizes of `--quick`: {', '.join(quick)}." if quick else ""
+    return f"Measured on {told}, with {others}.{sizes}\n"
+
+
+def summary(results: list[Result]) -> str:
+    lines = [
+        "## In short\n",
+        f"| paper | claims | {' | '.join(WORDS[holds].strip('*') for holds in HOLDS)} |",
+        "| --- " * 6 + "|",
+    ]
+    for paper, title in PAPERS.items():
+        found = Counter(claim.holds for r in results if paper_of(r) == paper for claim in r.claims)
+        if found:
+            lines.append(f"| {title} | {sum(found.values())} | {' | '.join(str(found[holds]) for holds in HOLDS)} |")
+    return "\n".join(lines) + "\n"
+
+
+def does_not_hold(results: list[Result]) -> str:
+    lines = [
+        "What does not hold, or only in part, and why:\n",
+        "| suite | claimed | here | |",
+        "| --- | --- | --- | --- |",
+    ]
+    for holds in ("no", "partly"):
+        lines += [f"| {r.suite} | {said(c)} |" for r in results for c in r.claims if c.holds == holds]
+    return "\n".join(lines) + "\n"
+
+
+def said(claim: Claim) -> str:
+    who = "" if claim.who == "the paper says" else f"{claim.who} "
+    why = f" *{claim.why}*" if claim.why else ""
+    return " | ".join(plain(text) for text in (f"{who}{claim.paper}", f"{claim.here}{why}", WORDS[claim.holds]))
+
+
+def plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def section(result: Result, figures: list[str]) -> str:
+    lines = [f"### {result.suite}{' (quick)' if result.quick else ''}\n", f"{result.summary}; after {result.source}.\n"]
+    if result.stands_in:
+        lines.append(f"{result.stands_in}\n")
+    lines += [f"![{name}](performance/{name})\n" for name in figures]
+    if result.claims:
+        lines += ["| claimed | here | |", "| --- | --- | --- |"]
+        lines += [f"| {said(claim)} |" for claim in result.claims]
+        lines.append("")
+    lines += [f"- {plain(verdict)}" for verdict in result.verdicts]
+    if not figures:
+        lines += [table(view, result.rows) for view in bench.suite(result.suite).views(result.rows)]
+    return "\n".join(lines) + "\n"
+
+
+def table(view: View, rows: list[dict]) -> str:
+    rows = picked(rows, view.only)
+    lines, across = values(rows, view.line), values(rows, view.across)
+    cells = {(row[view.line], row[view.across]): row[view.value] for row in rows}
+    found = [
+        f"\n{view.title}\n",
+        f"| {view.line} | {' | '.join(map(str, across))} |",
+        "| --- " * (len(across) + 1) + "|",
+    ]
+    for line in lines:
+        told = ["-" if cells.get((line, x)) is None else view.form(cells[line, x]) for x in across]
+        found.append(f"| {line} | {' | '.join(told)} |")
+    return "\n".join(found) if rows else ""
+
+
+def main(folder: str) -> None:
+    results = [result for result in records.read_all(Path(folder)) if result.suite in bench.SUITES]
+    pictures = DOCS / "performance"
+    pictures.mkdir(exist_ok=True)
+    for old in pictures.glob("*.svg"):
+        old.unlink()
+    figures = {r.suite: [p.name for p in plots.draw_all(bench.suite(r.suite), r.rows, pictures)] for r in results}
+    (DOCS / "performance.md").write_text(page(results, figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "bench-results")

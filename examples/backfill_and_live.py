@@ -1,0 +1,42 @@
+"""Backfill and live with one job file, `payments.toml`: the same windows over everything there is, and over a stream.
+
+    python examples/backfill_and_live.py
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from fraud_features import payments
+
+from slidewise.pipeline import latest, load, run
+
+JOB = Path(__file__).with_name("payments.toml")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job = Path(shutil.copy(JOB, folder))
+        (folder / "incoming").mkdir()
+        events = payments()
+        for number in range(2):
+            pq.write_table(events.slice(number * 150, 150), folder / "incoming" / f"{number}.parquet")
+
+        # slidewise run payments.toml --set mode=batch --set engine=local ...
+        backfill = run(load(job, ["mode=batch", "engine=local", "sink={format='memory'}"])).table
+        # slidewise run payments.toml
+        summary = run(load(job))
+        print(f"live: {len(summary.steps)} micro-batches, {summary.counts['out']} results for {summary.rows} payments")
+        live = ds.dataset(folder / "live", format="parquet", partitioning="hive").to_table()
+
+    last, backfill = latest(live, "payment").sort_by("payment"), backfill.sort_by("payment")
+    for column in ("payments_1h", "spent_1h", "payments_10r", "spent_10r"):
+        assert last[column].to_pylist() == backfill[column].to_pylist(), column
+    print(f"{last.num_rows} payments: the stream's last word is the backfill's")
+
+
+if __name__ == "__main__":
+    main()

@@ -9,19 +9,44 @@ HEAD = """# Operators
 Unbound for a `Window` (`sw.max()`), bound to columns for `rolling` (`sw.max("amount")`, `sw.argmax("amount", "merchant")`), with
 `where="column"` to say which rows count. This table is written by `scripts/operators_page.py` from the operators themselves.
 
+- **laws**: what an algorithm may rely on beyond associativity ([what each buys](own-operator.md)); floats may have fewer.
+- **state**: how a partial aggregate is kept. `scalar` and `struct` are a few machine words, `wide` is an array of fixed width; all
+  three run compiled. `object` is a Python object, and runs interpreted.
+- **combine**: what it costs to combine two partials. An algorithm's bounds count combines: `slidewise algorithms`.
+- **empty**: the result where a window holds no values.
+
 """
+
+COSTS = {
+    "collect": "the values of both",
+    "collect_distinct": "the values of both",
+    "concat": "the text of both",
+    "median": "the values of both",
+    "naive_bayes": "the pairs of both",
+    "quantile": "O(k) sketch",
+    "top_k": "O(k)",
+}
+"""Of states that are Python objects; the others have a fixed size."""
+COLUMNS = {
+    "name": "name", "inputs": "inputs", "parameters": "parameters", "laws": "laws", "kind": "state", "combine": "combine",
+    "empty": "empty", "accuracy": "accuracy", "summary": "what it is", "source": "source",
+}  # fmt: skip
+
+
+def cost(row) -> str:
+    kind = str(row.kind).split(" ")[0]
+    return {"scalar": "O(1)", "struct": "O(1)", "wide": "O(width)"}.get(kind) or COSTS[row.name]
 
 
 def page() -> str:
-    rows = table()
-    names = rows[0]._fields
-    lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
-    for row in rows:
-        cells = [str(getattr(row, name)).replace("|", "\\|") for name in names]
+    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
+    for row in table():
+        given = row._asdict() | {"combine": cost(row)}
+        cells = [str(given[name]).replace("|", "\\|") for name in COLUMNS]
         cells[0] = f"`{cells[0]}`"
         lines.append("| " + " | ".join(cells) + " |")
     return HEAD + "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    Path(__file__).resolve().parent.parent.joinpath("docs", "operators.md").write_text(page())
+    Path(__file__).resolve().parent.parent.joinpath("docs", "operators.md").write_text(page(), encoding="utf-8")

@@ -1,30 +1,58 @@
-"""Every Python block of the documentation runs, page by page, top to bottom; lines that show a result are compared with it."""
+"""Every code block of the documentation runs, page by page, top to bottom.
 
+    ```python      is run; asserts in it say what comes out. `python spark`: with a session `spark`
+    ```toml        with a first line `# NAME.toml` is written to that file
+    ```console     each line `$ command` is run, in the folder of the files
+"""
+
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import slidewise.operators as operators
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
-BLOCK = re.compile(r"^```python( [a-z]+)?\n(.*?)^```", re.M | re.S)
+PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WITH_CODE = [page for page in PAGES if "```" in page.read_text(encoding="utf-8")]
+BLOCK = re.compile(r"^```(\w+)( \w+)?\n(.*?)^```", re.M | re.S)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: p.name)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
-    text = page.read_text()
-    blocks = [(m.group(1), m.group(2), text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
+    text = page.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     space: dict = {"__name__": f"docs_{page.stem.replace('-', '_')}"}
-    for word, source, line in blocks:
-        if word is not None and word.strip() == "spark":
-            pytest.importorskip("pyspark")
-            from slidewise.engines.spark.session import local_session
+    for block in BLOCK.finditer(text):
+        language, word, source = block.group(1), (block.group(2) or "").strip(), block.group(3)
+        line = text[: block.start()].count("\n") + 2
+        if language == "python":
+            if word == "spark":
+                pytest.importorskip("pyspark")
+                from slidewise.engines.spark.session import local_session
 
-            space.setdefault("spark", local_session(app="docs"))
-        code = compile("\n" * (line - 1) + source, str(page), "exec")
-        exec(code, space)
+                space.setdefault("spark", local_session(app="docs"))
+            exec(compile("\n" * (line - 1) + source, str(page), "exec"), space)
+        elif language == "toml":
+            name = re.match(r"# (\S+\.toml)\n", source)
+            if name is not None:
+                Path(name.group(1)).write_text(source, encoding="utf-8")
+            else:
+                assert page.name == "job-file.md", f"{page.name}, line {line}: which file is this?"  # tested with the schema
+        elif language == "console":
+            for command in re.findall(r"^\$ (.+)$", source, re.M):
+                done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=_environment())
+                assert done.returncode == 0, f"{page.name}, line {line}: {command}\n{done.stdout}{done.stderr}"
+        else:
+            assert language == "text", f"{page.name}, line {line}: nobody runs {language}"
+
+
+def _environment() -> dict[str, str]:
+    """With the commands of this Python first."""
+    return {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -34,9 +62,10 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_table_of_operators_is_the_registry():
-    import slidewise.operators as operators
+def test_the_table_of_operators_is_the_registry(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import operators_page
 
-    page = (ROOT / "docs" / "operators.md").read_text()
-    for name in operators.OPERATORS:
-        assert f"| `{name}`" in page, f"docs/operators.md does not list {name}: scripts/operators_page.py writes it"
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    assert page == operators_page.page(), "scripts/operators_page.py writes it anew"
+    assert all(f"| `{name}` |" in page for name in operators.OPERATORS)

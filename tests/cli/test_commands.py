@@ -128,6 +128,26 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     assert "cannot be read" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        (["--dry-run", "--json"], 0),
+        (["--explain"], 0),
+        (["--set", "sink.password=5"], 2),
+        pytest.param([], 1, marks=pytest.mark.spark),
+    ],
+)
+def test_no_secret_is_printed(tmp_path: Path, more: list[str], code: int) -> None:
+    """Whatever is asked, and whatever goes wrong: here there is no such database."""
+    sink = '[sink]\nformat = "jdbc"\nurl = "jdbc:nowhere://db/x?password=hush-hush"\ntable = "t"\npassword = "${DB_PASSWORD}"\n'
+    text = JOB.replace('[sink]\nformat = "memory"\n', sink)
+    assert text != JOB
+    done = slidewise("run", str(job(tmp_path, text)), *more, DB_PASSWORD="tell-nobody")
+    assert done.returncode == code, done.stderr
+    for secret in ("tell-nobody", "hush-hush"):
+        assert secret not in done.stdout + done.stderr
+
+
 def test_algorithms() -> None:
     import slidewise as sw
 

@@ -1,15 +1,17 @@
 """A file as a stream: every row once, in the order of arrival."""
 
 import os
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.pipeline.support import events
+from tests.pipeline.support import events, job
 
-from slidewise.errors import InputError
+from slidewise.errors import InputError, JobError
+from slidewise.pipeline import load
 from slidewise.pipeline.replay import cut, lay_out, read_file
 
 
@@ -64,3 +66,10 @@ def test_what_spark_cannot_read_is_cast(tmp_path) -> None:
     assert [str(kind) for kind in read_file(tmp_path / "x.parquet").schema.types] == ["timestamp[us]", "string"]
     (tmp_path / "x.csv").write_text("a,b\n1,x\n", encoding="utf-8")
     assert read_file(tmp_path / "x.csv").to_pylist() == [{"a": 1, "b": "x"}]
+
+
+@pytest.mark.parametrize("step", ["soon", "0h", 5])
+def test_a_wrong_step_is_found_before_anything_starts(tmp_path: Path, step) -> None:
+    settings = ["mode=stream", "source.format=replay", "source.order_by=arrived", f"source.step={step}"]
+    with pytest.raises(JobError, match=r"source\.step: "):
+        load(job(tmp_path), settings)

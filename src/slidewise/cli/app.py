@@ -45,7 +45,7 @@ Settings = Annotated[
 ]
 
 
-@app.command()
+@app.command(short_help="Real flights as a Spark stream, checked against batch.")
 def demo(
     days: Annotated[int, typer.Option(min=1, max=365, help="How many days of 2013 to replay.")] = 31,
     everything: Annotated[bool, typer.Option("--all", help="The whole year.")] = False,
@@ -101,7 +101,7 @@ def bench(context: typer.Context) -> int:
     return measure(list(context.args)) or OK
 
 
-@app.command()
+@app.command(short_help="List the window algorithms and their bounds.")
 def algorithms(as_json: AsJson = False) -> None:
     """List the window algorithms: paper, order, bounds, what an operator must offer."""
     found = algorithms_of()
@@ -127,7 +127,7 @@ def _plain(info: Any) -> dict[str, Any]:
     return dataclasses.asdict(info)
 
 
-@app.command()
+@app.command(short_help="Look whether everything that is needed is here.")
 def doctor(
     as_json: AsJson = False,
     spark: Annotated[bool, typer.Option(help="Start an embedded Spark and run a small job on it.")] = True,

@@ -9,7 +9,7 @@ from slidewise.cli import terminal
 from slidewise.cli.jobs import asked_to_stop, spark_log
 from slidewise.cli.outcome import FAILED, OK, told
 from slidewise.errors import RunError
-from slidewise.pipeline.demo import Outcome, play
+from slidewise.pipeline.demo import ELSEWHERE, JOB, Outcome, play
 
 
 def run(*, days: int | None, out: str, step: str, cores: int, quiet: bool, as_json: bool) -> int:
@@ -62,5 +62,6 @@ def _sentences(outcome: Outcome) -> str:
         lines.append(outcome.verdict.sentence())
     if outcome.report is not None:
         lines.append(f"Report:   {outcome.report}")
-        lines.append(f"Job file: {outcome.folder / 'flights.toml'} (change it, and run it with slidewise run)")
+        lines.append(f"Job file: {outcome.folder / JOB}; change it, and run it in folders of its own:")
+        lines.append(f"  {terminal.command_name()} run {outcome.folder / JOB} {ELSEWHERE}")
     return "\n".join(lines)

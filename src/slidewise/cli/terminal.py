@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 def console() -> Console:
     """Standard output, as wide as the terminal; wide enough for a table in a pipe."""
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False, soft_wrap=False)
+
+
+def command_name() -> str:
+    """How this command was called, for a line that can be copied: `slidewise`, or its path where it is not on the PATH."""
+    called = Path(sys.argv[0])
+    return "slidewise" if called.name != "slidewise" or shutil.which("slidewise") else str(called)
 
 
 def print_json(value: Any) -> None:

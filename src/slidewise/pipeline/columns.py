@@ -67,7 +67,7 @@ def _of_parquet(document: Document, path: str) -> pa.Schema | None:
 def _of_replay(
     document: Document, source: schema.ReplaySource, key: Key, found: list[Problem]
 ) -> tuple[pa.Schema | None, list[Problem]]:
-    from slidewise.pipeline.replay import read_file
+    from slidewise.pipeline.replay import read_file, step_size
 
     if (source.rows is None) == (source.step is None):
         found.append(Problem(key, 'needs one of the keys "rows" and "step": what a micro-batch takes'))
@@ -80,6 +80,11 @@ def _of_replay(
     if source.order_by not in columns.names:
         told = f'the source has no column "{source.order_by}"{meant(source.order_by, columns.names)}'
         found.append(Problem((*key, "order_by"), told))
+    elif source.step is not None:
+        try:
+            step_size(columns.field(source.order_by).type, source.step)
+        except SlidewiseError as error:
+            found.append(Problem((*key, "step"), str(error)))
     return columns, found
 
 

@@ -56,14 +56,12 @@ def cut(table: pa.Table, order_by: str, rows: int | None = None, step=None) -> l
     return [ordered.slice(a, b - a) for a, b in itertools.pairwise(edges) if b > a]
 
 
-def _numbers(column: pa.ChunkedArray, step) -> np.ndarray:
-    """In which step each value lies."""
-    kind = column.type
+def step_size(kind: pa.DataType, step):
+    """A step in the units of a column of this type; InputError if it is none."""
     if pa.types.is_timestamp(kind):
         if not is_duration(step):
             raise InputError(f'step must be a length of time such as "1h", not {step!r}')
-        unit = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
-        size = nanoseconds(step, "step") // unit
+        size = nanoseconds(step, "step") // {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         if is_duration(step):
             raise InputError(f"step must be a number, as the column is, not {step!r}")
@@ -72,8 +70,13 @@ def _numbers(column: pa.ChunkedArray, step) -> np.ndarray:
         raise InputError(f"a step needs a column of times or numbers, not {kind}; take rows instead")
     if size <= 0:
         raise InputError(f"step must be more than zero, not {step!r}")
-    values = column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column
-    return np.floor_divide(values.to_numpy(), size)
+    return size
+
+
+def _numbers(column: pa.ChunkedArray, step) -> np.ndarray:
+    """In which step each value lies."""
+    values = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    return np.floor_divide(values.to_numpy(), step_size(column.type, step))
 
 
 def lay_out(table: pa.Table, folder: str | os.PathLike[str], *, order_by: str, rows: int | None = None, step=None) -> int:

@@ -7,4 +7,4 @@
     figures.py    numbers for the report; svg.py: plots; report.py, report.css: the page
 """
 
-from slidewise.pipeline.demo.play import Outcome, play
+from slidewise.pipeline.demo.play import ELSEWHERE, JOB, Outcome, play

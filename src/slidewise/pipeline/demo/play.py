@@ -26,6 +26,8 @@ from slidewise.pipeline.running import run
 
 JOB = "flights.toml"
 REPORT = "report.html"
+ELSEWHERE = "--set stream.checkpoint=checkpoint-2 --set sink.path=results-2"
+"""What makes a second run of the job file begin anew."""
 OURS = (JOB, REPORT, "flights.parquet", "results", "checkpoint", "checkpoint-replay")
 
 
@@ -82,7 +84,7 @@ def play(
         verdict=verdict,
         plan=explain(checked),
         job=(place / JOB).read_text(encoding="utf-8"),
-        command=f"slidewise run {place / JOB} --set stream.checkpoint=checkpoint-2 --set sink.path=results-2",
+        command=f"slidewise run {JOB} {ELSEWHERE}",
     )
     write_report(story, place / REPORT)
     return Outcome(place, summary, verdict, place / REPORT)
@@ -103,5 +105,8 @@ def _emptied(folder: Path) -> Path:
         for name in OURS:
             path = folder / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise JobError(f"cannot make the folder {folder}: {error.strerror}; name another with --out") from None
     return folder

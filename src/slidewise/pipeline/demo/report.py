@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -20,6 +21,8 @@ from slidewise.pipeline.demo.svg import Plot, legend, nice_ticks, number
 from slidewise.pipeline.progress import Summary
 
 _HALF = (480, 270)
+_NIGHT_HOURS = 2.0
+"""So long without a departure, and a line would only join two days."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ def _settling(story: Story) -> str:
     return _section(
         "How one result settled",
         f"<b>{escape(last['flight'])}</b> left {escape(last['origin'])} on {departed:%-d %B at %H:%M}. Its result came "
-        f"{len(steps)} times: flights that had departed before it were still in the air.",
+        f"{_times(len(steps))}: flights that had departed before it were still in the air.",
         plot.svg(),
     )
 
@@ -185,7 +188,7 @@ def _corrections(story: Story) -> str:
     return _section(
         "Corrections",
         f"{again / total:.0%} of the results changed after they were first given; exactly those came again, with a higher "
-        f"revision. No result came more than {len(found.times)} times.",
+        f"revision. No result came more than {_times(len(found.times))}.",
         plot.svg() + legend(("new", "given for the first time"), ("again", "given again")),
     )
 
@@ -280,9 +283,18 @@ def _clock(microseconds: int) -> datetime:
 
 
 def _points(hours: np.ndarray, column: pa.ChunkedArray, flights: pa.ChunkedArray) -> list[tuple[float, float]]:
-    """A line over the day; with gaps where the window holds a flight or two, which is no mean to speak of."""
+    """A line over the day; with gaps where the window holds a flight or two, which is no mean to speak of, and at night."""
     values = np.where(flights.to_numpy() >= 3, column.to_numpy(zero_copy_only=False).astype(float), np.nan)
-    return list(zip(map(float, hours), map(float, values)))
+    points: list[tuple[float, float]] = []
+    for hour, value in zip(map(float, hours), map(float, values)):
+        if points and hour - points[-1][0] > _NIGHT_HOURS:
+            points.append((hour, math.nan))
+        points.append((hour, value))
+    return points
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def _padded(values: list[float]) -> tuple[float, float]:

@@ -1,0 +1,105 @@
+"""A shortened demo from end to end: two days of flights, equal to batch, with a report that a browser shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("pyspark", reason="the demo's packages are not installed")
+
+from slidewise.errors import JobError
+from slidewise.pipeline import latest, load
+from slidewise.pipeline.demo import figures, play
+from slidewise.pipeline.demo.check import compare
+from slidewise.pipeline.demo.play import read_results
+from slidewise.pipeline.demo.svg import nice_ticks
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.fixture(scope="module")
+def outcome(spark, tmp_path_factory):
+    return play(tmp_path_factory.mktemp("demo") / "out", days=2, step="1d")
+
+
+def test_the_stream_is_equal_to_batch(outcome) -> None:
+    assert outcome.verdict.differences == []
+    assert outcome.verdict.columns == 15
+    assert outcome.verdict.rows == outcome.summary.rows == outcome.summary.counts["in"]
+    assert outcome.summary.counts["touched"] > 0
+
+
+def test_a_difference_is_found(outcome) -> None:
+    checked = load(outcome.folder / "flights.toml")
+    flights = pq.read_table(outcome.folder / "flights.parquet")
+    results = latest(read_results(outcome.folder / "results"), "id")
+    place = results.column_names.index("flights_6h")
+    changed = results["flights_6h"].to_pylist()
+    changed[17] += 1
+    verdict = compare(checked, flights, results.set_column(place, "flights_6h", pa.array(changed)))
+    assert not verdict.equal
+    assert "flights_6h of" in verdict.sentence()
+    assert not compare(checked, flights, results.slice(1)).equal
+
+
+def test_the_report_needs_nothing_else(outcome) -> None:
+    page = outcome.report.read_text(encoding="utf-8")
+    assert not re.search(r"(src|href|url\()\s*=?\s*[\"']?https?:", page)
+    assert "<script" not in page
+    assert page.count("<svg") == 6
+    assert "equal to the batch answer" in page
+    assert "NaN" not in page.replace("nan", "NaN").split("<svg", 1)[1].split("</svg>")[0]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_a_browser_shows_it(outcome, tmp_path: Path) -> None:
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+        "--disable-component-update --disable-sync --hide-scrollbars --window-size=1100,3000"
+    ).split()
+    picture = tmp_path / "report.png"
+    command = [str(BROWSER), *flags, f"--user-data-dir={tmp_path / 'profile'}"]
+    page = outcome.report.as_uri()
+    subprocess.run([*command, f"--screenshot={picture}", page], check=True, capture_output=True, timeout=180)
+    assert picture.stat().st_size > 60_000, "an almost empty picture"
+    dom = subprocess.run([*command, "--dump-dom", page], check=True, capture_output=True, text=True, timeout=180).stdout
+    assert dom.count("<svg") == 6
+    assert "Flights from New York" in dom
+
+
+def test_a_folder_that_is_not_the_demos(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("x", encoding="utf-8")
+    with pytest.raises(JobError, match="not the demo's"):
+        play(tmp_path)
+    assert (tmp_path / "precious.txt").exists()
+
+
+def test_lateness_of_a_small_stream() -> None:
+    hour = figures.HOUR_US
+    departed = pa.array([0, 5 * hour, hour, 6 * hour], pa.timestamp("us", tz="UTC"))
+    landed = pa.array([hour, 6 * hour, 7 * hour, 8 * hour], pa.timestamp("us", tz="UTC"))
+    found = figures.lateness(pa.table({"id": list("abcd"), "departed": departed, "landed": landed}))
+    assert (found.out_of_order, found.most_minutes, found.behind) == (0.25, 240.0, 0.25)
+    assert found.counts.sum() == 4
+
+
+def test_corrections_are_counted() -> None:
+    found = figures.corrections(pa.table({"id": list("abab"), "revision": [0, 0, 1, 2]}))
+    assert found.batches == [(0, 2, 0), (1, 0, 1), (2, 0, 1)]
+    assert found.times.tolist() == [0, 2]
+    assert int(np.sum(found.times)) == pc.count_distinct(pa.array(list("abab"))).as_py()
+
+
+@pytest.mark.parametrize(("ends", "expected"), [((0, 10), [0, 2, 4, 6, 8, 10]), ((-3, 7), [-2, 0, 2, 4, 6]), ((5, 5), [5])])
+def test_ticks_are_round(ends, expected) -> None:
+    assert nice_ticks(*ends) == expected

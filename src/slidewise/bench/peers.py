@@ -262,6 +262,7 @@ def plots(rows: list[Row]) -> list[Plot]:
             x_label=" ",
             y_label="their time over ours",
             y_log=10,
+            base=1.0,
         )
         for way in values(rows, "way")
         for window in values(picked(rows, (("way", way),)), "window")

@@ -93,7 +93,7 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
     if panel.draw is not None:
         panel.draw(axes, rows)
         return
-    rows = [row for row in rows if row[panel.y] is not None]
+    rows = [row for row in rows if row[panel.y] is not None and (row[panel.y] > 0 or not panel.y_log)]
     lines = values(rows, panel.line) if panel.line else [None]
     if panel.kind == "bars":
         _bars(panel, rows, lines, axes, known)
@@ -110,8 +110,22 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
         axes.set_xscale("log", base=panel.x_log)
     if panel.y_log:
         axes.set_yscale("log", base=panel.y_log)
+        _plain_numbers(axes, panel.y_log)
     elif panel.kind != "points":
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+
+
+def _plain_numbers(axes, base: int) -> None:
+    """0.1, 1, 10 in place of powers, where that is short; between them only where there are few."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    low, high = axes.get_ylim()
+    if base != 10 or low <= 0:
+        return
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    if low >= 1e-3 and high < 1e5:
+        axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain if high / low < 15 else NullFormatter())
 
 
 def _bars(panel: Panel, rows: list[Row], lines: list, axes, known: list) -> None:
@@ -120,11 +134,14 @@ def _bars(panel: Panel, rows: list[Row], lines: list, axes, known: list) -> None
     for k, line in enumerate(lines):
         mine = {row[panel.x]: row[panel.y] * panel.times for row in rows if panel.line == "" or row[panel.line] == line}
         places = [i + (k - (len(lines) - 1) / 2) * width for i, x in enumerate(across) if x in mine]
-        heights = [mine[x] for x in across if x in mine]
-        axes.bar(places, heights, width, label=_name(panel, line), color=style(line, known)["color"])
+        heights = [mine[x] - panel.base for x in across if x in mine]
+        colour = style(line, known)["color"]
+        axes.bar(places, heights, width, panel.base, label=_name(panel, line), color=colour)
     many = len(across) > 4
     axes.set_xticks(range(len(across)), [str(x) for x in across], rotation=30 * many, ha="right" if many else "center")
     axes.grid(False, axis="x")
+    if panel.base:
+        axes.axhline(panel.base, color="#222222", linewidth=0.8)
 
 
 def _name(panel: Panel, line) -> str | None:

@@ -50,6 +50,8 @@ class Panel:
     y_log: int = 0
     times: float = 1.0
     """What y is multiplied by: 1e-6 shows millions."""
+    base: float = 0.0
+    """Where bars begin: 1 for ratios."""
     names: Mapping[Any, str] = field(default_factory=dict)
     """What to call a line in the legend."""
     draw: Callable[[Any, list[Row]], None] | None = None

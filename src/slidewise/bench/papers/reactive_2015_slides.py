@@ -231,7 +231,13 @@ def claims_table_4(rows: list[Row]) -> list[Claim]:
 
 def plots_table_4(rows: list[Row]) -> list[Plot]:
     panel = Panel(
-        "above 1 RA is faster", "function", "aw_over_ra", "window", kind="bars", y_label="time of AW over time of RA"
+        "above 1 RA is faster",
+        "function",
+        "aw_over_ra",
+        "window",
+        kind="bars",
+        base=1.0,
+        y_label="time of AW over time of RA",
     )
     return [Plot([panel], "Table 4")]
 

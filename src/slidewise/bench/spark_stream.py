@@ -34,6 +34,8 @@ SPAN = 1_800 * 1_000_000
 WINDOWS = {"hour": "1h", "day": "24h"}
 AGGS = {"n": sw.count(), "total": sw.sum("amount"), "peak": sw.max("amount")}
 DDL = "id long, card string, ts timestamp, amount double"
+HOPS = 1_000
+"""Rows a micro-batch of hopping windows: each of them is in 600."""
 WARM_UP = 3
 """Micro-batches that are not counted: workers start, code is loaded."""
 
@@ -211,7 +213,7 @@ def run(quick: bool, progress: Progress) -> list[Row]:
         rows.append({"what": what, "rows_a_batch": size, **blank, **values})
 
     try:
-        plan = {20_000: (12 if quick else 60), 200_000: (6 if quick else 20)}
+        plan = {20_000: (12 if quick else 60), 200_000: (6 if quick else 14)}
         for size, count in plan.items():
             source = files(root / f"in-{size}", size, count)
             for name, make in (("through", through), ("ours", ours)):
@@ -229,12 +231,12 @@ def run(quick: bool, progress: Progress) -> list[Row]:
             if size == 20_000:
                 progress("plain per-key state")
                 note("plain", size, rows_s=rate(measured(spark, plain, source, root / "plain", 2 if quick else 3), 1))
-        hops = files(root / "in-hops", 2_000, 4)
+        hops = files(root / "in-hops", HOPS, 3)
         for name, make in (("hopping", hopping), ("our hopping", our_hopping)):
             progress(name)
-            note(name, 2_000, rows_s=rate(measured(spark, make, hops, root / name, 4), 1))
+            note(name, HOPS, rows_s=rate(measured(spark, make, hops, root / name, 3), 1))
         progress("latency")
-        p50, p99 = latencies(spark, root / "latency", 5_000, 25 if quick else 60)
+        p50, p99 = latencies(spark, root / "latency", 5_000, 25 if quick else 45)
         note("latency at 5,000 rows/s", 5_000, p50_s=p50, p99_s=p99)
     finally:
         spark.stop()
@@ -269,15 +271,21 @@ def verdicts(rows: list[Row]) -> list[str]:
         )
         said.append(
             f"{size:,} rows a micro-batch: {mine['bytes_an_event_early']:.0f} bytes of state written an event in the first third, "
-            f"{mine['bytes_an_event_late']:.0f} in the last: in proportion to the events, not to the window"
+            f"{mine['bytes_an_event_late']:.0f} in the last: {_proportion(mine)}"
         )
     mine, other = by["ours", 20_000]["rows_s"], by["plain", 20_000]["rows_s"]
     said.append(f"ours is {mine / other:,.0f} times plain per-key state ({other:,.0f} rows/s)")
-    mine, other = by["our hopping", 2_000]["rows_s"], by["hopping", 2_000]["rows_s"]
+    mine, other = by["our hopping", HOPS]["rows_s"], by["hopping", HOPS]["rows_s"]
     said.append(f"hopping 10 minutes by 1 second: ours {mine:,.0f} rows/s, Spark's window() {other:,.0f}")
     wait = by["latency at 5,000 rows/s", 5_000]
     said.append(f"event to result at 5,000 rows/s: p50 {wait['p50_s']:.2f} s, p99 {wait['p99_s']:.2f} s")
     return said
+
+
+def _proportion(row: Row) -> str:
+    """The log is merged by tiers: an event is written once more whenever the window has grown eightfold."""
+    steady = row["bytes_an_event_late"] <= 3 * row["bytes_an_event_early"]
+    return "in proportion to the events, not to the window" if steady else "growing with the window"
 
 
 SUITE = Suite(

@@ -7,8 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-import slidewise as sw
 from tests.engines.spark.streaming import (
     PLAIN,
     PLAIN_DDL,
@@ -22,6 +20,8 @@ from tests.engines.spark.streaming import (
     table,
     write_batches,
 )
+
+import slidewise as sw
 
 pytestmark = pytest.mark.spark
 

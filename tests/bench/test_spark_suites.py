@@ -1,0 +1,65 @@
+"""The Spark suites without Spark: what is fed in is what is said, and verdicts follow from the rows."""
+
+import numpy as np
+import pytest
+
+from slidewise.bench import spark_batch, spark_stream
+
+
+def test_one_event_in_ten_is_out_of_order_by_up_to_ten_minutes():
+    rng = np.random.default_rng(1)
+    tables = [spark_stream.events(rng, 20_000, batch) for batch in range(2)]
+    assert len(set(tables[0]["id"].to_pylist()) & set(tables[1]["id"].to_pylist())) == 0
+    times = tables[0]["ts"].cast("int64").to_numpy()
+    back = np.maximum.accumulate(times) - times
+    assert 0.08 < (back > 1_000_000).mean() < 0.11
+    assert 500_000_000 < back.max() <= 600_000_000 + spark_stream.SPAN // 1000
+    assert 8_000 < len(tables[0]["card"].unique()) <= spark_stream.KEYS
+
+
+def test_the_rate_is_that_of_warm_micro_batches():
+    progress = [{"numInputRows": 100, "durationMs": {"triggerExecution": ms}} for ms in (9000, 1000, 500, 500, 400)]
+    assert spark_stream.rate(progress, 2) == 200.0
+
+
+def batch_rows(**rates: float) -> list[dict]:
+    names = {"(c) ours": 500.0, "(a) frames, segment tree": 100.0, "(b) frames, re-aggregated": 10.0, "(d) pass-through": 625.0,
+             "hopping, ours": 40.0, "hopping, Spark's window()": 10.0, "wide rows, all columns ride": 9.0,
+             "wide rows, joined back": 8.0, "wide rows, pass-through": 10.0}  # fmt: skip
+    names |= {f"one key, {kind}, {tasks}": 50.0 * int(tasks[0]) for kind in ("time", "rows", "session")
+              for tasks in ("1 task", "2 tasks")}  # fmt: skip
+    return [{"what": name, "rows": 1, "seconds": 1.0, "rows_s": rate} for name, rate in (names | rates).items() if rate]
+
+
+def test_verdicts_of_batches():
+    said = spark_batch.verdicts(batch_rows())
+    assert "5.0 times Spark's frames with the segment tree, 80% of pass-through" in said[0]
+    assert "50 times Spark's frames without" in said[1]
+    assert "4.0 times Spark's window()" in said[2]
+    assert said[3].endswith("2.00 times that with 1")
+    ended = spark_batch.verdicts(batch_rows(**{"(b) frames, re-aggregated": 0}))
+    assert "did not end within" in ended[1]
+
+
+def test_verdicts_of_streams():
+    def row(what: str, size: int, **values: float) -> dict:
+        return {"what": what, "rows_a_batch": size, **values}
+
+    rows = [row("plain", 20_000, rows_s=10.0), row("latency at 5,000 rows/s", 5_000, p50_s=1.0, p99_s=2.0),
+            row("hopping", spark_stream.HOPS, rows_s=1.0), row("our hopping", spark_stream.HOPS, rows_s=30.0)]  # fmt: skip
+    for size in (20_000, 200_000):
+        rows += [row("through", size, rows_s=500.0),
+                 row("ours", size, rows_s=250.0, bytes_an_event_early=40.0, bytes_an_event_late=80.0)]  # fmt: skip
+    said = spark_stream.verdicts(rows)
+    assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0]
+    assert said[1].endswith("40 bytes of state written an event in the first third, 80 in the last: in proportion to the events, not to "
+                            "the window")  # fmt: skip
+    rows[-1]["bytes_an_event_late"] = 130.0
+    assert spark_stream.verdicts(rows)[3].endswith("growing with the window")
+    assert any("ours is 25 times plain per-key state" in line for line in said)
+    assert any("p50 1.00 s, p99 2.00 s" in line for line in said)
+
+
+@pytest.mark.parametrize("suite", [spark_batch, spark_stream])
+def test_suites_tell_where_they_come_from(suite):
+    assert suite.SUITE.name.startswith("spark-") and "Spark" in suite.SUITE.source

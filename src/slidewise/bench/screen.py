@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -61,10 +62,10 @@ def table(view: View, rows: list[dict]) -> Table:
     lines, across = values(rows, view.line), values(rows, view.across)
     cells = {(row[view.line], row[view.across]): row[view.value] for row in rows}
     pick = {"max": max, "min": min}.get(view.best)
-    shown = Table()
-    shown.add_column(view.line)
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown.add_column(view.line, no_wrap=True)
     for column in across:
-        shown.add_column(f"{column}", justify="right")
+        shown.add_column(_heading(column), justify="right", no_wrap=True)
     best = {}
     for column in across:
         there = [cells[line, column] for line in lines if cells.get((line, column)) is not None]
@@ -77,6 +78,13 @@ def table(view: View, rows: list[dict]) -> Table:
             texts.append(f"[bold green]{text}[/]" if value is not None and value == best[column] else text)
         shown.add_row(f"{line}", *texts)
     return shown
+
+
+def _heading(value: object) -> str:
+    """A value as the head of a column: large powers of two as such."""
+    if isinstance(value, int) and value >= 1024 and value & (value - 1) == 0:
+        return f"2^{value.bit_length() - 1}"
+    return f"{value}"
 
 
 def filed(paths: list[Path]) -> None:

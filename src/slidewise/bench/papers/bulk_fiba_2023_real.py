@@ -1,0 +1,133 @@
+"""bulk-fiba-2023, section 7.4 and Figure 15: what real data looks like in a window of a day.
+
+Histograms of the window size n, of how many events an event pushes out (m), and of the out-of-order distance d. The rides are
+drawn (bench/data.py): their claims say how near they are to what the papers report; the flights are as they were.
+"""
+
+import numpy as np
+
+from slidewise.bench import data
+from slidewise.bench.papers.fiba_2019_real import stream
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, values
+
+
+def measure(rides: int, flights: bool, progress: Progress) -> list[Row]:
+    """Bins of the three histograms, and the figures that the papers tell."""
+    rows: list[Row] = []
+    for kind in ("flights", "bikes")[0 if flights else 1 :]:
+        progress(kind)
+        of = stream(kind, rides)
+        sizes, bulks = data.sizes_and_bulks(of, data.DAY)
+        for what, found in (("n", sizes), ("m", bulks), ("d", data.distances(of))):
+            top = int(found.max()) + 1
+            edges = (
+                np.linspace(0, top, 41)
+                if what == "n"
+                else np.concatenate([[0], 2.0 ** np.arange(int(np.log2(top)) + 2)])
+            )
+            counts, _ = np.histogram(found, edges)
+            told = {
+                "mean": float(found.mean()),
+                "p50": float(np.quantile(found, 0.5)),
+                "p99": float(np.quantile(found, 0.99)),
+                "p99_99": float(np.quantile(found, 0.9999)),
+                "most": int(found.max()),
+                "thousands": int((found >= 1000).sum()),
+            }
+            for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist()):
+                rows.append({
+                    "data": kind, "what": what, "events": len(of), "low": low, "high": high, "count": count, **told,
+                })  # fmt: skip
+    return rows
+
+
+LABELS = {"n": "window size n", "m": "pushed out by one event, m (leftmost: 0)", "d": "distance d (leftmost: 0)"}
+
+
+def _bars(axes, rows: list[Row]) -> None:
+    linear = rows[0]["what"] == "n"
+    left = [r["low"] if linear or r["low"] else 0.5 for r in rows]
+    axes.bar(
+        left,
+        [r["count"] for r in rows],
+        [r["high"] - low for r, low in zip(rows, left)],
+        align="edge",
+        color="#0072b2",
+        edgecolor="white",
+        linewidth=0.4,
+    )
+    if not linear:
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log", base=10)
+        axes.set_ylim(bottom=0.7)
+
+
+def plots(rows: list[Row]) -> list[Plot]:
+    panels = [
+        Panel(
+            f"{kind}: {what}", only=(("data", kind), ("what", what)), x_label=LABELS[what],
+            y_label="events", draw=_bars,
+        )
+        for kind in values(rows, "data")
+        for what in LABELS
+    ]  # fmt: skip
+    return [Plot(panels, "Figure 15: window sizes, bulks and distances, window of a day", across=3)]
+
+
+def views(rows: list[Row]) -> list[View]:
+    return [
+        View(f"{kind}: {column}", "what", "data", column, (("data", kind),), form="{:,.2f}".format)
+        for kind in values(rows, "data")
+        for column in ("mean", "p50", "p99", "p99_99", "most", "thousands")
+    ]
+
+
+def claims(rows: list[Row]) -> list[Claim]:
+    def told(kind: str, what: str) -> Row:
+        return picked(rows, (("data", kind), ("what", what)))[0]
+
+    d, m = told("bikes", "d"), told("bikes", "m")
+    scale = d["events"] / data.RIDES
+    broad = {kind: told(kind, "n")["most"] / told(kind, "n")["p50"] for kind in values(rows, "data")}
+    single = {kind: _share(rows, kind, "m", 2) for kind in values(rows, "data")}
+    found = [
+        claim(
+            "99 % of the rides have d <= 9, the mean is 56.47, the last 0.01 % have d >= 150,000, the most is "
+            "about a million",
+            f"99 % have d <= {d['p99']:.0f}, mean {d['mean']:.1f}, the last 0.01 % from {d['p99_99']:,.0f} on, "
+            f"most {d['most']:,} "
+            f"({d['events']:,} rides: distances that stand for days are {scale:.3g} of the paper's)",
+            [d["p99"] <= 10, d["p99_99"] > 1e5 * scale]
+            + [0.5 < d["mean"] / (2.5 + 54 * scale) < 2, 0.5 < d["most"] / (1e6 * scale) < 2],
+        ),
+        claim(
+            "most insertions cause a single eviction, but there are bulk evicts of hundreds or thousands",
+            ", ".join(f"{kind}: {share:.0%} push out at most one" for kind, share in single.items())
+            + f"; the most: {m['most']:,} rides at once, {m['thousands']} times a thousand or more",
+            [share > 0.5 for share in single.values()] + [m["most"] > 1000 * scale],
+        ),
+        claim(
+            "the window size ranges broadly, as event rates are uneven",
+            ", ".join(f"{kind}: up to {times:.1f} times the median" for kind, times in broad.items()),
+            [times > 1.2 for times in broad.values()],
+        ),
+    ]  # fmt: skip
+    return found
+
+
+def _share(rows: list[Row], kind: str, what: str, below: float) -> float:
+    mine = picked(rows, (("data", kind), ("what", what)))
+    return sum(r["count"] for r in mine if r["high"] <= below) / sum(r["count"] for r in mine)
+
+
+FIG_15 = Suite(
+    name="bulk-fiba-2023-fig-15",
+    source="bulk-fiba-2023 Figure 15, fiba-2019 section 5.2",
+    summary="real data: histograms of window sizes, bulks and distances",
+    run=lambda quick, progress: measure(200_000 if quick else data.RIDES, True, progress),
+    tiny=lambda progress: measure(20_000, False, progress),
+    views=views,
+    plots=plots,
+    claims=claims,
+    stands_in="The flights out of New York in 2013; rides drawn in the shape that the papers report of the bike data.",
+)

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/how-it-works.md into docs/images, as SVG: `python scripts/pictures.py`.
+"""Draws the pictures of the documentation into docs/images, as SVG: `python scripts/pictures.py`.
 
 Numbers in them are worked out here, with max as the operator, so a picture cannot tell a story that the algorithm does not.
 """
@@ -379,9 +379,36 @@ def slices() -> None:
     drawing.write("slices")
 
 
+def late_data() -> None:
+    drawing = Drawing(820, 250, "What happens to an event, by its time")
+    beyond, kept, mark, young, ahead = 40, 210, 420, 640, 720
+    zones = (
+        (beyond, kept, GONE, SOFT, "too old", ("handed out apart:", "late = true, no results")),
+        (kept, mark, OTHER, ORANGE, "late", ('"correct": taken in, results', 'given again; "side", "drop"')),
+        (mark, young, SUFFIX, BLUE, "out of order", ("taken in; what it changes", "is given again")),
+        (young, ahead, "#d3efe0", GREEN, "new", ("taken in",)),
+        (ahead, 800, GONE, SOFT, "ahead", ("as late",)),
+    )
+    for left, right, fill, colour, name, words in zones:
+        drawing.box(left + 1, 70, right - left - 2, 46, name, fill=fill, colour=colour, bold=True)
+        for row, part in enumerate(words):
+            drawing.text((left + right) / 2, 152 + 16 * row, part, size=11.5 if len(words) > 1 else 12, colour=SOFT)
+    for place, words in ((kept, "watermark - keep"), (mark, "watermark"), (young, "youngest event so far")):
+        drawing.line((place, 50), (place, 128), colour=RED if place == mark else SOFT, dashed=place != mark, width=1.8)
+        drawing.text(place, 42, words, size=13, colour=RED if place == mark else SOFT, bold=place == mark)
+    drawing.text(ahead + 4, 62, "now + max_ahead", size=11, colour=SOFT)
+    drawing.line((mark + 4, 198), (young - 4, 198), colour=RED, arrow=True)
+    drawing.text((mark + young) / 2, 216, 'watermark = "10m"', size=12, colour=RED)
+    drawing.line((mark - 4, 198), (kept + 4, 198), colour=ORANGE, arrow=True)
+    drawing.text((mark + kept) / 2, 216, 'keep = "24h"', size=12, colour=ORANGE)
+    drawing.line((40, 236), (800, 236), arrow=True)
+    drawing.text(44, 229, "event time", size=12, colour=SOFT, anchor="start")
+    drawing.write("late-data")
+
+
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for draw in (rooms, slices, two_stacks, daba, slick_deque, flatfat, fiba):
+    for draw in (rooms, slices, two_stacks, daba, slick_deque, flatfat, fiba, late_data):
         draw()
 
 

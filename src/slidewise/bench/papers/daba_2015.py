@@ -47,7 +47,7 @@ class BreakEven:
 FULL_1 = BreakEven(
     tuple(FUNCTIONS),
     (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 192, 256, 384, 512, 704, 1024, 2048),
-    0.02,
+    0.008,
 )
 QUICK_1 = BreakEven(
     ("sum", "max", "geomean", "bloom", "collect"),

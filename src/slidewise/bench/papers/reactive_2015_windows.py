@@ -149,11 +149,16 @@ def views_9(rows: list[Row]) -> list[View]:
     return [*found, View("µs for doubling the capacity", "function", "window", "resize_us", first)]
 
 
+PAPER_RESIZE = 9_400 / 2**20
+"""Microseconds for each event when the capacity doubles, in the paper."""
+
+
 def claims_9(rows: list[Row]) -> list[Claim]:
     us = {(r["function"], r["capacity"], r["window"]): r["us"] for r in rows}
     ratios = {(f, w): us[f, "oscillating", w] / us[f, "fixed", w] for f, c, w in us if c == "fixed" and w >= 256}
     resize = {(r["function"], r["window"]): r["resize_us"] for r in rows}
-    last = max(values(rows, "window"))
+    windows = sorted(values(rows, "window"))
+    last, middle = windows[-1], windows[len(windows) // 2]
     names = values(rows, "function")
     return [
         claim(
@@ -168,7 +173,9 @@ def claims_9(rows: list[Row]) -> list[Claim]:
         claim(
             "doubling is linear but rare: 4.2 µs from 256 to 512 events, 9.4 ms from 1 M to 2 M (StdDev)",
             ", ".join(f"{f}: {resize[f, last] / 1e3:.3g} ms from {last:,}" for f in names),
-            [resize[f, last] < 1e6 * last / 2**20 for f in names],
+            [resize[f, last] / last < 4 * resize[f, middle] / middle for f in names]
+            + [resize[f, last] / last <= 2 * PAPER_RESIZE for f in names],
+            "Linear it is, but an event costs more than in the paper: the new arrays also hold counts and notes for each node.",
         ),
     ]
 
@@ -247,9 +254,7 @@ FIG_12 = Suite(
     name="reactive-aggregator-2015-fig-12",
     source="reactive-aggregator-2015 Figure 12",
     summary="memory of a process that keeps a window: recalculation against RA",
-    run=lambda quick, progress: measure_12(
-        (16, 4096, 2**18) if quick else tuple(2**p for p in range(2, 21, 2)), progress
-    ),
+    run=lambda quick, progress: measure_12((16, 4096, 2**18) if quick else (4, 64, 1024, 4096, 2**16, 2**20), progress),
     tiny=lambda progress: measure_12((16,), progress),
     views=lambda rows: [View("resident MB", "scheme", "window", "megabytes", form="{:.1f}".format)],
     plots=plots_12,

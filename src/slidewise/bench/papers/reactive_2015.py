@@ -220,7 +220,7 @@ def views_costs(rows: list[Row]) -> list[View]:
     return found
 
 
-def _draw_schemes(y: str, times: float = 1.0, fit: bool = False):
+def _draw_schemes(y: str, times: float = 1.0, fit: bool = False, log: bool = False):
     """A line for each function and scheme; with `fit`, the best a + b log2 n beside it."""
 
     def draw(axes, rows: list[Row]) -> None:
@@ -235,7 +235,10 @@ def _draw_schemes(y: str, times: float = 1.0, fit: bool = False):
                 axes.plot(xs, [a + b * math.log2(x) for x in xs], "--", color=colour, linewidth=1,
                           label=f"{name}: {a:.2g} + {b:.2g} log2 n (R² {r2:.2f})")  # fmt: skip
         axes.set_xscale("log", base=2)
-        axes.set_ylim(bottom=0)
+        if log:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
 
     return draw
 
@@ -253,7 +256,7 @@ def plots_6(rows: list[Row]) -> list[Plot]:
         "events one by one",
         x_label="window size",
         y_label="million events a second",
-        draw=_draw_schemes("throughput", 1e-6),
+        draw=_draw_schemes("throughput", 1e-6, log=True),
     )
     return [Plot([panel], "Figure 6: throughput")]
 

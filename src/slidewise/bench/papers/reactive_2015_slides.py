@@ -49,7 +49,7 @@ def measure_slides(schemes: tuple[str, ...], words: tuple[str, ...], sizes: Size
                 count = counted(scheme, library.max(), n, m, 8) / m if power <= sizes.counted else None
                 told = {"slide": m, "us": ns / 1e3, "combines": count}
                 rows.append({"function": name, "scheme": scheme, "m": word, "window": n, **told})
-    return rows
+    return sorted(rows, key=lambda row: (schemes.index(row["scheme"]), words.index(row["m"]), row["window"]))
 
 
 def views_slides(rows: list[Row]) -> list[View]:

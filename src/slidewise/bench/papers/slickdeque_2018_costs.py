@@ -248,7 +248,15 @@ def views_15(rows: list[Row]) -> list[View]:
 def plots_15(rows: list[Row]) -> list[Plot]:
     panels = []
     for name in values(rows, "function"):
-        common = {"x": "window", "line": "label", "only": (("function", name),), "x_label": "window size", "x_log": 2}
+        names = {**NAMES, "slick_deque": label("slick_deque", name)}
+        common = {
+            "x": "window",
+            "line": "algorithm",
+            "only": (("function", name),),
+            "x_label": "window size",
+            "x_log": 2,
+        }
+        common["names"] = names
         panels.append(Panel(f"{name}: resident", y="megabytes", y_label="MB", y_log=10, **common))
         panels.append(Panel(f"{name}: partials alive", y="partials", y_label="partials", y_log=10, **common))
     return [Plot(panels, "Figure 15: memory", across=2)]

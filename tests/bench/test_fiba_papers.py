@@ -104,7 +104,7 @@ def _sum(made: Rounds) -> int:
 
 @pytest.mark.parametrize(("n", "d"), [(1, 0), (100, 0), (100, 7), (100, 100)])
 def test_rounds_keep_the_window_and_the_distance(n, d):
-    made = trees.counted(trees.Tree(4), n, d)
+    made = trees.filled("sum", trees.Tree(4), n, d)
     made.run(250)
     times, states = made.forest.export(0)
     assert len(times) == n
@@ -117,7 +117,7 @@ def test_rounds_keep_the_window_and_the_distance(n, d):
 @pytest.mark.parametrize("out", [SINGLY, BULK, EAGER])
 @pytest.mark.parametrize("into", [SINGLY, BULK])
 def test_bulk_rounds_are_the_same_however_they_are_made(out, into):
-    made = trees.counted(trees.Tree(4), 300, 20)
+    made = trees.filled("sum", trees.Tree(4), 300, 20)
     made.run_bulk(9, 32, out, into)
     made.forest.check()
     assert made.forest.size() == 300

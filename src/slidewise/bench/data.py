@@ -61,6 +61,7 @@ def _happened(rng: np.random.Generator, events: int) -> np.ndarray:
     peaks = np.exp(-(((hour - 8.5) / 1.5) ** 2)) + 1.3 * np.exp(-(((hour - 17.8) / 2.2) ** 2))
     rate = 0.03 + peaks + 0.5 * np.exp(-(((hour - 13) / 4) ** 2))
     rate *= np.where(day % 7 >= 5, 0.75, 1.0) * (1.1 - 0.2 * day / SEASON)
+    rate *= np.exp(rng.normal(0, 0.3, SEASON))[day]  # the weather
     for start in rng.integers(0, len(minutes) - 240, 3 * SEASON // 2):
         rate[start : start + int(rng.pareto(1.2) * 4) % 180 + 2] = 0.0
     grown = np.concatenate([[0.0], np.cumsum(rate)])

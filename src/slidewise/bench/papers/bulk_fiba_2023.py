@@ -69,7 +69,7 @@ def plots(title: str):
         for name in values(rows, "operator"):
             n = next(r["n"] for r in rows if r["operator"] == name)
             panels.append(trees.violin_panel(f"{name}, n = 2^{n.bit_length() - 1}", (("operator", name),)))
-        return [Plot(panels, f"{title}, m = {rows[0]['m']:,} (mean, median, 99.9 %, 99.999 %)", across=3)]
+        return [Plot(panels, f"{title}, m = {rows[0]['m']:,}", across=3)]
 
     return drawn
 

@@ -58,7 +58,7 @@ def plots_12(rows: list[Row]) -> list[Plot]:
             power = n.bit_length() - 1
             title = f"{name}, n = 2^{power}, d = " + (f"2^{d.bit_length() - 1}" if far else "0")
             panels.append(trees.violin_panel(title, (("operator", name), ("d", d if far else 0))))
-    return [Plot(panels, "Figure 12: latency of a round (mean, median, 99.9 %, 99.999 %)", across=len(panels) // 2)]
+    return [Plot(panels, "Figure 12: latency of a round", across=len(panels) // 2)]
 
 
 def claims_12(rows: list[Row]) -> list[Claim]:

@@ -142,7 +142,9 @@ def violins(axes, rows: list[Row]) -> None:
 
 
 def violin_panel(title: str, only: Sequence[tuple]) -> Panel:
-    return Panel(title, only=tuple(only), x_label=" ", y_label="nanoseconds", draw=violins)
+    return Panel(
+        title, only=tuple(only), x_label=" ", y_label="ns (dot: mean; lines: p50, p99.9, p99.999)", draw=violins
+    )
 
 
 # ---- judging ---------------------------------------------------------------------------------------------------------

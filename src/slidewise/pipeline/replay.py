@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +57,7 @@ def cut(table: pa.Table, order_by: str, rows: int | None = None, step=None) -> l
     return [ordered.slice(a, b - a) for a, b in itertools.pairwise(edges) if b > a]
 
 
-def step_size(kind: pa.DataType, step):
+def step_size(kind: pa.DataType, step: Any) -> Any:
     """A step in the units of a column of this type; InputError if it is none."""
     if pa.types.is_timestamp(kind):
         if not is_duration(step):

@@ -234,13 +234,13 @@ def _plan(story: Story) -> str:
     told = story.plan.as_dict()
     lines = []
     for step in told["steps"]:
-        cells = (step["results"], step["state"], step["compiled"])
+        cells = (step["results"].replace("<-", "←"), step["state"], step["compiled"])
         lines.append(f"<tr><td><b>{escape(cells[0])}</b></td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[1:])}</tr>")
     head = "<tr><th>result</th><th>state</th><th>compiled</th></tr>"
     facts = "".join(f"<tr><td>{escape(word)}</td><td>{escape(text)}</td></tr>" for word, text in told["stream"].items())
     return _section(
         "The plan",
-        f"<b>{escape(told['structure'])}</b>: {escape(told['because'])}. {escape(told['cost'][0].upper() + told['cost'][1:])}.",
+        f"<b>{escape(_sentence(told['structure']))}</b>: {escape(told['because'])}. {escape(_sentence(told['cost']))}.",
         f"<table>{head}{''.join(lines)}</table><table class='facts'>{facts}</table>"
         f"<details><summary>slidewise explain flights.toml</summary><pre>{escape(str(story.plan))}</pre></details>",
     )
@@ -249,8 +249,8 @@ def _plan(story: Story) -> str:
 def _job(story: Story) -> str:
     return _section(
         "The job",
-        f"All of it is one file, beside this page. Change it and run it: <code>{escape(story.command)}</code>",
-        f"<pre>{escape(story.job)}</pre>",
+        "All of it is one file, beside this page. Change it, and run it in folders of its own:",
+        f"<pre>{escape(story.command)}</pre><pre>{escape(story.job)}</pre>",
     )
 
 
@@ -291,6 +291,10 @@ def _points(hours: np.ndarray, column: pa.ChunkedArray, flights: pa.ChunkedArray
             points.append((hour, math.nan))
         points.append((hour, value))
     return points
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _times(count: int) -> str:

@@ -120,7 +120,7 @@ def test_rows_that_leave_together_are_one_entry():
     assert cost["steps"] < 2.1 * 1000 < cost["each"]
 
 
-@pytest.mark.parametrize("algorithm", ["daba_lite", "two_stacks_lite"])
+@pytest.mark.parametrize("algorithm", ["daba_lite", "two_stacks_lite", "fiba", "btree"])
 def test_coarse_sliding_holds_few_entries_with_any_algorithm(algorithm):
     table = data(1000, keys=1)
     plan = planned(table, windows=sw.time(300, slide=100), aggs={"s": SUM("x")}, algorithm=algorithm)
@@ -133,6 +133,44 @@ def test_coarse_sliding_holds_few_entries_with_any_algorithm(algorithm):
     np.testing.assert_allclose(
         coarse.column("s_300_slide_100"), fine.column("s_300_slide_100"), rtol=1e-12, equal_nan=True
     )
+
+
+@pytest.mark.parametrize("name", ["fiba", "btree", "daba", "flatfat", "amta", "two_stacks"])
+@pytest.mark.parametrize("emit", ["event", "slide", "latest"])
+def test_every_algorithm_by_name(name, emit):
+    """Strings joined in order: interpreted, so that any algorithm and every kind of pass can be tried."""
+    text = sw.operator(
+        lift=lambda x: f"{x:.1f};", combine=lambda a, b: a + b, lower=lambda s: s, identity="", name="text"
+    )
+    text = text.with_(object_only=True)
+    table = data(150)
+    windows = [sw.time(30, slide=10), sw.tumbling(25)]
+    windows += [] if emit == "slide" else [20, sw.rows(7), sw.session(3), sw.lifetime()]
+    arguments = dict(windows=windows, aggs={"s": text("x")}, emit=emit)
+    asked = run(planned(table, **arguments, algorithm=name), table)
+    again = run(planned(table, **arguments, algorithm="recalc"), table)
+    assert rows(asked, asked.column_names) == rows(again, again.column_names)
+
+
+def test_fiba_holds_a_run_as_one_entry(monkeypatch):
+    """Coarse-grained sliding with FiBA: the tree of a window that slides in steps has an entry for each step."""
+    from slidewise.algorithms import tree_frames
+
+    sizes = []
+
+    class Watched(tree_frames.Slider):
+        def run(self, *arguments):
+            super().run(*arguments)
+            sizes.append(self.forest.size())
+            self.forest.check()
+
+    monkeypatch.setattr(tree_frames, "Slider", Watched)
+    table = data(1000, keys=1)
+    for window in (sw.time(300, slide=100), sw.time(300)):
+        counter = Counter()
+        plan = counter.plan(planned(table, windows=window, aggs={"s": SUM("x")}, algorithm="fiba"))
+        run(plan, table)
+    assert sizes[0] <= 4 < 200 < sizes[1]
 
 
 def test_changing_a_rung_changes_what_is_run_and_what_is_said(monkeypatch):
@@ -197,6 +235,8 @@ def test_an_algorithm_asked_for_is_taken_or_refused():
     assert sw.explain(table, algorithm="flatfat", **arguments).as_dict()["steps"][0]["name"] == "flatfat"
     with pytest.raises(sw.UnsupportedError, match="inverse"):
         sw.rolling(table, algorithm="subtract_on_evict", **arguments)
+    found = [rows(sw.rolling(table, algorithm=name, **arguments), ["s_20"]) for name in ("fiba", "auto")]
+    assert found[0] == found[1]
     with pytest.raises(sw.InputError, match="no algorithm"):
         sw.rolling(table, algorithm="three_stacks", **arguments)
 
@@ -234,3 +274,11 @@ def test_a_plan_travels():
     table = data(100)
     plan = planned(table, windows=THREE, aggs=FIVE)
     assert rows(run(pickle.loads(pickle.dumps(plan)), table), ["sd_20"]) == rows(run(plan, table), ["sd_20"])
+
+
+@pytest.mark.parametrize("window", [2**4, 2**8, 2**12, 2**16, 2**20])
+def test_cost_grows_with_rows_and_not_with_the_window(window):
+    """One combine an event at least and three at most, whatever the window and however many rows."""
+    for n in (2000, 8000):
+        table = pa.table({"t": np.arange(n), "k": np.zeros(n, np.int64), "x": np.ones(n)})
+        assert n <= combines(table, windows=window, aggs={"s": SUM("x")})[1] <= 3 * n

@@ -4,6 +4,8 @@ A new algorithm is one new file and one line in `MODULES`; the whole test matrix
 
     protocol.py   what an algorithm is; arrays for one; the words that drivers call it by
     drivers.py    compiled loops over whole arrays, and the single steps behind a live window
+    at_hand.py    loops for rows that are all at hand: the same combines, nothing kept that can be read again
+    tree_frames.py  trees over frames of sorted rows
     checking.py   what the check() of every algorithm needs
     dyadic.py     dyadic intervals on a ring, for those that keep them
 """

@@ -14,6 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.operator import Operator
+from slidewise.errors import InputTypeError
+
+NUMBERS = frozenset(
+    "product geomean var std covariance correlation slope quantile histogram bit_and bit_or bit_xor".split()
+)
+"""Operators of the library that only numbers make sense to ..."""
+MOMENTS = NUMBERS | {"sum", "mean", "median"}
+"""... and those that moments cannot be added up by."""
 
 KINDS = ("number", "ticks", "rank", "position", "object")
 
@@ -75,6 +83,11 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
     if is_number(behind):
         return Input(column, kind, "number")
     keeps = op.result_like is not None
+    if op.own and is_ticks(behind) and op.name in (NUMBERS if pa.types.is_duration(behind) else MOMENTS):
+        raise InputTypeError(
+            f"{op.name} of the column {column!r}: {behind} is no number. Times and durations have min, max, first, last, count and "
+            "spread (a duration), and durations sum, mean and median too; for anything else cast the column to int64 first"
+        )
     if place in op.carried and keeps:
         return Input(column, kind, "position")
     if is_ticks(behind) and (keeps or looks_at_nothing(op)):

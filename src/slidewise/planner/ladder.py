@@ -115,11 +115,6 @@ def choose(task: Task, asked: str = "auto") -> Choice:
         algorithm(asked)  # complains of unknown names
         if why := serves(asked, task.operator, insist=True):
             raise UnsupportedError(why)
-        if algorithm(asked).info.order == "any" and task.order == "in":
-            raise UnsupportedError(
-                f"{asked} is a tree for events that come in any order; rows of a frame are sorted first, so "
-                'take "auto" or an in-order algorithm such as daba_lite'
-            )
         return Choice(asked, "asked for")
     rejected: list[tuple[str, str]] = []
     for rung in RUNGS:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms import algorithm
 from slidewise.planner.inputs import Input, input_of
 from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Request
@@ -94,7 +95,8 @@ def _step(group: Group, inputs: tuple[Input, ...], request: Request, ticks: dict
     task = Task(typed, max(len(names) for names in together), request.prefer)
     choice = choose(task, request.algorithm)
     passes = []
-    if slices is not None:
+    tree = algorithm(choice.algorithm).info.order == "any"
+    if slices is not None and not tree:
         passes = [Pass((name,), "slices") for name in ticks]
     elif choice.algorithm == "slick_deque" and not request.exclude_current:
         passes = [Pass(names, "rows") for names in together]

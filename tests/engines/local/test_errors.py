@@ -64,6 +64,8 @@ GOOD = dict(time="ts", by="card", windows=["24h"], aggs={"total": sw.sum("amount
         (dict(watermark="10m"), ValueError, "for streams"),
         (dict(speed=11), TypeError, "no argument speed="),
         (dict(aggs={"total": sw.sum("text")}), TypeError, "sum takes numbers"),
+        (dict(aggs={"total": sw.mean("ts")}), TypeError, "mean of the column 'ts'.*is no number.*spread"),
+        (dict(aggs={"total": sw.std("ts")}), TypeError, "std of the column 'ts'.*cast the column to int64"),
     ],
 )
 def test_rolling(change, kind, words):

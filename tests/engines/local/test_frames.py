@@ -101,6 +101,25 @@ def test_result_types(df):
     )
 
 
+def test_times_and_durations():
+    """The spread of times is a duration; durations have sums, means and medians; what keeps its input keeps unit and zone."""
+    kinds = [pa.timestamp("ns", ZONE), pa.timestamp("ms"), pa.date32(), pa.duration("s")]
+    for kind in kinds:
+        ticks = pa.array([10, 40, 20], pa.int32() if kind == pa.date32() else pa.int64())
+        table = pa.table({"t": [0, 1, 2], "x": [1.0, 3.0, 2.0], "v": ticks.view(kind)})
+        aggs = {n: getattr(sw, n)("v") for n in ("min", "max", "first", "last")} | {"arg": sw.argmax("x", "v")}
+        out = sw.rolling(table, time="t", windows={"w": 9}, aggs=aggs)
+        assert {out.schema.field(f"{n}_w").type for n in aggs} == {kind}
+        assert out.column("arg_w")[2] == table.column("v")[1]
+    aggs = {n: getattr(sw, n)("v") for n in ("sum", "mean", "median", "spread")}
+    out = sw.rolling(table, time="t", windows={"w": 9}, aggs=aggs).to_pylist()[-1]
+    assert [round(out[f"{n}_w"].total_seconds(), 3) for n in aggs] == [70, 23.333, 20, 30]
+    days = pa.table({"t": [0, 1], "v": pa.array([3, 8], pa.int32()).view(pa.date32())})
+    assert sw.rolling(days, time="t", windows={"w": 9}, aggs={"s": sw.spread("v")}).column("s_w").to_pylist()[
+        1
+    ] == datetime.timedelta(5)
+
+
 def test_nullable_arrow_backed_and_categorical_pandas_columns(df):
     df = df.assign(
         n=df.n.astype("Int64"), x=df.x.astype("double[pyarrow]"), k=df.k.astype("category"), s=df.s.astype("category")
@@ -202,6 +221,29 @@ def test_one_core_and_two_give_the_same_to_the_bit(monkeypatch):
     one = sw.rolling(table, time="t", windows=1000, aggs={"s": sw.sum("x")})
     monkeypatch.setenv("SLIDEWISE_THREADS", "3")
     assert sw.rolling(table, time="t", windows=1000, aggs={"s": sw.sum("x")}).equals(one)
+
+
+def test_bound_structs_in_every_call_and_kind_of_frame():
+    """Members keep their types and their own where=; in Live and as_of too, and in snapshots."""
+    table = pa.table({"t": range(4), "k": list("aaba"), "x": [1.0, None, 3.0, 4.0], "big": [False, True, True, True]})
+    both = sw.struct(total=sw.sum("x"), n=sw.count("x", where="big"), who=sw.argmax("x", "k"))
+    arguments = dict(time="t", by="k", windows=3, aggs={"both": both})
+    expected = [
+        {"total": 1.0, "n": 0, "who": "a"},
+        {"total": 1.0, "n": 0, "who": "a"},
+        {"total": 3.0, "n": 1, "who": "b"},
+        {"total": 4.0, "n": 1, "who": "a"},
+    ]
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        column = sw.rolling(frame, **arguments)["both_3"]
+        assert (column.to_pylist() if isinstance(frame, pa.Table) else column.to_list()) == expected
+        column = sw.as_of(frame, frame, **arguments, closed="right")["both_3"]
+        assert (column.to_pylist() if isinstance(frame, pa.Table) else column.to_list()) == expected
+    live = sw.Live(**arguments)
+    live.push(table)
+    again = sw.Live.from_bytes(live.to_bytes(), **arguments)
+    assert live.query("a") == again.query("a") == {"both_3": expected[3]}
+    assert live.query("nobody") == {"both_3": {"total": None, "n": 0, "who": None}}
 
 
 def test_bound_structs():

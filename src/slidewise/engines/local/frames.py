@@ -115,8 +115,7 @@ class PandasFrame:
         import pandas as pd
 
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
-        own = self.data if _copies_on_write() else self.data.copy()
-        return pd.concat([own, pd.DataFrame(found, index=own.index, copy=False)], axis=1, copy=False)
+        return pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
 
     def listed(self, outputs, result: pa.Table, request: Request):
         import pandas as pd
@@ -137,13 +136,6 @@ class PandasFrame:
         return _to_pandas(result.column(output.column), source, like is not None)
 
 
-def _copies_on_write() -> bool:
-    """Whether pandas shares memory between frames until one of them is written to (the only way from pandas 3 on)."""
-    import pandas as pd
-
-    return int(pd.__version__.split(".")[0]) >= 3 or pd.options.mode.copy_on_write is True
-
-
 def _arrow(series) -> pa.Array:
     """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls."""
     kind = series.dtype
@@ -156,21 +148,27 @@ def _arrow(series) -> pa.Array:
     )
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view("i8"))
-        missing = ticks == np.iinfo(np.int64).min
+        missing = has_nat(alike(ticks))
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)
             if getattr(kind, "kind", "") == "m"
             else pa.timestamp(unit, None if zone is None else str(zone))
         )
-        return fixed_width(ticks, (~missing).view(np.uint8) if missing.any() else None, found)
-    found = pa.array(series.array, from_pandas=True)
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-        found = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+        return fixed_width(ticks, (ticks != NAT).view(np.uint8) if missing else None, found)
+    found = _one(pa.array(series.array, from_pandas=True))
     if pa.types.is_floating(found.type) and found.null_count == 0:
         return _without_nan(found.to_numpy(zero_copy_only=False))
     return found
+
+
+def _one(column) -> pa.Array:
+    """A column as one array; combine_chunks would copy even where there is but one chunk."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _without_nan(numbers: np.ndarray) -> pa.Array:
@@ -185,9 +183,7 @@ def _to_pandas(column, source, same: bool):
     """A result as pandas has it. source: the dtype of the column it comes from; same: whether it keeps that type."""
     import pandas as pd
 
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], column.type)
+    array = _one(column)
     if isinstance(source, pd.ArrowDtype):
         return pd.Series(array, dtype=pd.ArrowDtype(array.type)).array
     masked = (
@@ -243,6 +239,20 @@ def _nullable():
 
 
 KINDS: dict[str, Any] = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}
+
+
+NAT = np.iinfo(np.int64).min
+
+
+@entry
+def has_nat(ticks):
+    for block in range(0, len(ticks), 1024):
+        found = False
+        for i in range(block, min(block + 1024, len(ticks))):
+            found |= ticks[i] == NAT
+        if found:
+            return True
+    return False
 
 
 @entry

@@ -15,11 +15,41 @@ the next edge, the oldest and the next run closed."""
 
 
 @entry
-def longest(starts, ends):
-    most = 0
-    for i in range(len(starts)):
+def longest(starts_, ends_, lo, hi):
+    """The most rows a frame of [lo, hi) holds."""
+    starts, ends = open_arrays((starts_, ends_))
+    most = ends[lo] - starts[lo] if lo < hi else 0
+    for i in range(lo, hi):
         most = max(most, ends[i] - starts[i])
     return most
+
+
+@entry
+def count_before(MASK_, before_):
+    """before[i]: how many rows before row i count; and how many count at all."""
+    MASK, before = open_arrays((MASK_, before_))
+    count = 0
+    for i in range(len(MASK_)):
+        before[i] = count
+        count += MASK[i] != 0
+    before[len(MASK_)] = count
+    return count
+
+
+@entry
+def keep(values_, MASK_, before_, out_, lo, hi):
+    """The values of rows that count, one behind the other."""
+    values, MASK, before, out = open_arrays((values_, MASK_, before_, out_))
+    for i in range(lo, hi):
+        if MASK[i]:
+            out[before[i]] = values[i]
+
+
+@entry
+def look_up(table_, places_, out_, lo, hi):
+    table, places, out = open_arrays((table_, places_, out_))
+    for i in range(lo, hi):
+        out[i] = table[places[i]]
 
 
 @entry

@@ -32,6 +32,8 @@ class Ordered:
     offsets: np.ndarray
     """The place where each key begins, and the number of rows at the end."""
     workers: Workers
+    distinct: bool | None = None
+    """Whether no two rows of a key share a time; None where nobody has looked."""
 
     def sorted(self, values):
         """Values by row -> by place. Python lists for interpreted operators."""
@@ -67,12 +69,14 @@ def _arrange(times: np.ndarray, keys: Keys, workers: Workers) -> Ordered:
     n = len(times)
     codes, count = keys.codes, keys.count
     by_time = None
-    if not workers.every(lambda lo, hi: ascending(times, lo, hi), n):
+    found: list[int] = [RISING]
+    workers.spread(lambda lo, hi: found.append(int(course(times, lo, hi))), n)
+    if min(found) == FALLING:
         if codes is not None and ascending_within(codes, times):
             return Ordered(None, times, key_offsets(codes, count), workers)
         by_time = radix_sort(as_unsigned(times), np.arange(n, dtype=index_dtype(n)))
     elif codes is None:
-        return Ordered(None, times, np.array([0, n], np.int64), workers)
+        return Ordered(None, times, np.array([0, n], np.int64), workers, min(found) == RISING)
     if codes is None:
         offsets = np.array([0, n], np.int64)
         place = np.empty(n, index_dtype(n))
@@ -159,17 +163,23 @@ BLOCK = 4096
 """Rows looked at before a loop asks whether it can stop: inside a block nothing branches."""
 
 
+FALLING, LEVEL, RISING = 0, 1, 2
+"""How times go on: some row is older than the one before it; none is, but some share a time; each is younger."""
+
+
 @entry
-def ascending(times_, lo, hi):
-    """Whether no row of [lo, hi) is older than the one before it."""
+def course(times_, lo, hi):
+    """How the times of [lo, hi) go on, each seen from the row before it."""
     times = open_arrays((times_,))[0]
+    level = False
     for block in range(max(lo, 1), hi, BLOCK):
         back = False
         for i in range(block, min(block + BLOCK, hi)):
             back |= times[i] < times[i - 1]
+            level |= times[i] == times[i - 1]
         if back:
-            return False
-    return True
+            return FALLING
+    return LEVEL if level else RISING
 
 
 @entry

@@ -23,10 +23,10 @@ from slidewise.engines.local.columns import (
 )
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
-from slidewise.engines.local.sweeps import Job, Slices, sweep, sweep_around, sweep_ranges, sweep_runs
+from slidewise.engines.local.sweeps import Job, Slices, sweep, sweep_around, sweep_ranges, sweep_runs, sweep_tree
 from slidewise.engines.local.targets import Targets, for_boundaries, for_queries, for_rows, for_youngest
 from slidewise.engines.local.threads import Progress, Workers
-from slidewise.errors import InputTypeError
+from slidewise.errors import InputTypeError, UnsupportedError
 from slidewise.planner.inputs import Input, plain
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
@@ -131,6 +131,13 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
             found = _split(
                 sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step
             )
+        elif frames[0].behind is not None and job.alg.info.order == "any":
+            raise UnsupportedError(
+                f"{step.algorithm} answers one frame at a time, and exclude_current among rows of the same time has two for each "
+                'row; take "auto", or ties="arrival"'
+            )
+        elif job.alg.info.order == "any":
+            found = [sweep_tree(job, frames[0].starts, frames[0].ends, run_over.entries == "runs")]
         elif frames[0].behind is not None:
             found = [sweep_around(job, (frames[0].starts, frames[0].ends), frames[0].behind, targets.offsets)]
         else:

@@ -1,22 +1,25 @@
 """Run the passes of a step: give an algorithm its arrays, cut the frames into parts for threads, call the compiled loops.
 
-    rows      sweep            an entry for each row
+    rows      sweep            an entry for each row; where the algorithm has a form for rows at hand (algorithms/at_hand.py), that
     around    sweep_around     the same, with the row itself left out
     ranges    sweep_ranges     several windows with common ends in one pass, for algorithms that offer it
     runs      sweep_runs       rows that leave together are one entry
-    slices    fold, sweep_slices    partials computed once for all windows, then slid over
+    slices    Slices           partials computed once for all windows, then slid over
+    tree      sweep_tree       rows or runs as the entries of a tree
 
 Each gives (OUT, OK): results in the layout of the operator's result, and a byte for each that says whether there is one.
 Interpreted operators go through the same loops as their interpreted twins.
 """
 
 import itertools
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from slidewise.algebra.kernel import twin
 from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms import at_hand, tree_frames
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.engines.local import loops
 from slidewise.engines.local.threads import Workers
@@ -66,6 +69,29 @@ class Job:
         """Positions as the loops read them: arrays, or lists for interpreted ones."""
         return frames if self.typed.compiled else tuple(frame.tolist() for frame in frames)
 
+    @cached_property
+    def counting(self):
+        """(columns, before): the rows that count, one behind the other, and how many of them lie before each row."""
+        if not len(self.mask):
+            return self.X, None
+        before = np.empty(len(self.mask) + 1, np.int32 if len(self.mask) < 2**31 - 1 else np.int64)
+        kept = int(loops.count_before(self.mask, before))
+        columns = tuple(np.empty(kept, values.dtype) for values in self.X)
+        for values, out in zip(self.X, columns):
+            self.workers.spread(
+                lambda lo, hi, v=values, o=out: loops.keep(v, self.mask, before, o, lo, hi), len(self.mask)
+            )
+        return columns, before
+
+    def among_counting(self, positions: np.ndarray) -> np.ndarray:
+        """Positions among all rows -> among those that count."""
+        before = self.counting[1]
+        if before is None:
+            return positions
+        out = np.empty(len(positions), before.dtype)
+        self.workers.spread(lambda lo, hi: loops.look_up(before, positions, out, lo, hi), len(positions))
+        return out
+
     def parts(self, part, starts, ends, offsets) -> None:
         """part(lo, hi) over all frames, at the same time where they can be cut."""
         cuts = cut(starts, ends, offsets) if self.typed.compiled else [0, len(starts)]
@@ -81,10 +107,22 @@ class Job:
 def sweep(job: Job, starts, ends, offsets):
     """The aggregate of the rows that count in each frame [starts[i], ends[i])."""
     OUT, OK = job.results(len(starts))
+    loop = at_hand.form(job.alg.name, job.typed)
+    if loop is not None:
+        X, held = job.counting[0], (job.among_counting(starts), job.among_counting(ends))
+
+        def at_once(lo, hi):
+            size = int(loops.longest(held[0], held[1], lo, hi))
+            V = job.typed.state.alloc(at_hand.slots(size))
+            carry = np.full(at_hand.CARRY, held[0][lo], np.int64)
+            job.workers.pieces(lambda i, j: loop(job.typed, V, carry, X, *held, OUT, OK, i, j), lo, hi)
+
+        job.parts(at_once, starts, ends, offsets)
+        return job.done(OUT, OK)
     frames = job.indexes(starts, ends)
 
     def part(lo, hi):
-        store = Store(job.alg, job.typed, loops.longest(starts[lo:hi], ends[lo:hi]), int(starts[lo]))
+        store = Store(job.alg, job.typed, loops.longest(starts, ends, lo, hi), int(starts[lo]))
         job.workers.pieces(
             lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j),
             lo,
@@ -101,10 +139,7 @@ def sweep_around(job: Job, before, behind, offsets):
     frames = job.indexes(*before, *behind)
 
     def part(lo, hi):
-        a, b = (
-            Store(job.alg, job.typed, loops.longest(one[0][lo:hi], one[1][lo:hi]), int(one[0][lo]))
-            for one in (before, behind)
-        )
+        a, b = (Store(job.alg, job.typed, loops.longest(*one, lo, hi), int(one[0][lo])) for one in (before, behind))
         job.workers.pieces(
             lambda i, j: job.loops.slide_around(
                 job.alg, job.typed, *a.all, *b.all, job.X, job.mask, *frames, OUT, OK, i, j
@@ -121,7 +156,7 @@ def sweep_ranges(job: Job, starts: list[np.ndarray], ends, offsets):
     """Several windows that end together, in one pass: results of the first window, then of the second ..."""
     n = len(ends)
     OUT, OK = job.results(n * len(starts))
-    size = max(loops.longest(one, ends) for one in starts)
+    size = max(loops.longest(one, ends, 0, n) for one in starts)
     frames = job.indexes(np.concatenate(starts), ends)
     module = job.alg.module if job.typed.compiled else twin(job.alg.module)
 
@@ -160,6 +195,21 @@ def sweep_runs(job: Job, starts, ends, offsets):
     return job.done(OUT, OK)
 
 
+def sweep_tree(job: Job, starts, ends, coarse: bool):
+    """As `sweep` (coarse: as `sweep_runs`), with a tree: for whoever asks for one by name, as rows come sorted."""
+    n = len(starts)
+    OUT, OK = job.results(n)
+    places = np.arange(int(ends[-1]) if n else 0, dtype=np.int64)
+    if coarse and n:
+        edges = np.unique(np.append(starts, 0))
+        places = edges[np.searchsorted(edges, places, side="right") - 1].astype(np.int64)
+    places, *frames = job.indexes(places, starts, ends)
+    if n:
+        slider = tree_frames.Slider(job.alg, job.typed, int(starts[0]))
+        job.workers.pieces(lambda i, j: slider.run(places, job.X, job.mask, *frames, OUT, OK, i, j), 0, n)
+    return job.done(OUT, OK)
+
+
 class Slices:
     """Partials of the slices between the edges that several windows share."""
 
@@ -185,7 +235,7 @@ class Slices:
         job = self.job
         OUT, OK = job.results(len(starts))
         first, behind = np.searchsorted(self.edges, starts), np.searchsorted(self.edges, ends)
-        size = loops.longest(first, behind)
+        size = loops.longest(first, behind, 0, len(first))
         frames = job.indexes(first, behind)
         if len(starts):
             store = Store(job.alg, job.typed, size, int(first[0]))

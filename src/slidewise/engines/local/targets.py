@@ -133,7 +133,9 @@ def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, 
 def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | None = None) -> dict[str, Frames]:
     request = plan.request
     found, known = {}, {}
-    distinct = bool(without_ties(ordered.times, ordered.offsets))
+    distinct = ordered.distinct
+    if distinct is None:
+        distinct = bool(without_ties(ordered.times, ordered.offsets))
     for name, ticks in plan.ticks.items():
         rule = end_rule(ticks, request.ties, closed or request.closed)
         starts, ends = frames(

@@ -24,6 +24,7 @@ from slidewise.engines.local.targets import Frames, Targets, leave_out, window_c
 from slidewise.engines.local.threads import Workers
 from slidewise.engines.spark.chunk_sweeps import sweep
 from slidewise.engines.spark.chunk_totals import Rows, Totals, steps_of
+from slidewise.errors import UnsupportedError
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
 from slidewise.windows.boundaries import answers, ending_rows, moments_of
@@ -289,7 +290,11 @@ def _columns(work: Work, sequences: dict[str, Sequence], found: dict[str, Frames
     for number, step in enumerate(work.steps):
         for name, sequence in sequences.items():
             rows, frame = sequence.rows(number, step), found[name]
-            out, ok = sweep(algorithm(step.algorithm), step.typed, rows.X, rows.mask, rows.state, rows.at, frame.starts,
+            alg = algorithm(step.algorithm)
+            if alg.info.order == "any":
+                raise UnsupportedError(f"{alg.name} is a tree, and long keys go in pieces over many tasks; take \"auto\" or "
+                                       "daba_lite")
+            out, ok = sweep(alg, step.typed, rows.X, rows.mask, rows.state, rows.at, frame.starts,
                             frame.ends, frame.behind)
             if frame.answered is not None:
                 ok = ok & frame.answered

@@ -134,9 +134,9 @@ def with_river(name: str, window: int, data: list[float]) -> list[float]:
     from river import stats, utils
 
     made = {
-        "sum": lambda: utils.Rolling(stats.Sum(), window),
-        "mean": lambda: utils.Rolling(stats.Mean(), window),
-        "std": lambda: utils.Rolling(stats.Var(), window),
+        "sum": lambda: utils.Rolling(stats.Sum, window_size=window),
+        "mean": lambda: utils.Rolling(stats.Mean, window_size=window),
+        "std": lambda: utils.Rolling(stats.Var, window_size=window),
         "min": lambda: stats.RollingMin(window),
         "max": lambda: stats.RollingMax(window),
     }[name]()

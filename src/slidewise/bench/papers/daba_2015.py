@@ -298,8 +298,14 @@ def claims_top(rows: list[Row]) -> list[Claim]:
     return [
         claim(
             "Two-Stacks and ABA have the best throughput at all window sizes, DABA is a constant behind",
-            f"the better of the two is at least as fast as DABA at {sum(best)} of {len(best)} points",
+            f"the better of the two is at least as fast as DABA at {sum(best)} of {len(best)} points"
+            + (
+                f" (not at {', '.join(f'{f} {w:,}' for (f, w), held in zip(places, best) if not held)})"
+                if not all(best)
+                else ""
+            ),
             best,
+            "Where a state is large or far from the processor, copying it costs more than the extra combine.",
         ),
         claim(
             "Reactive is outperformed by Two-Stacks, ABA and DABA, but for Bloom below 2^8",

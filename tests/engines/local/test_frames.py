@@ -202,6 +202,17 @@ def test_keys_of_any_type(key):
     assert found == [sum(k == keys[-1] and type(k) is type(keys[-1]) for k in keys) for keys in same]
 
 
+@pytest.mark.parametrize("kind", ["i1", "u1", "i4", "i8", "u8"])
+def test_whole_numbers_as_keys_up_to_the_ends_of_their_type(kind):
+    """Keys near both ends: their distance leaves a small type."""
+    ends = np.iinfo(kind)
+    low, high = (ends.min, ends.max) if ends.bits == 8 else (ends.max - 100, ends.max)
+    key = np.array([low, high, low, high, high], kind)
+    table = pa.table({"t": range(5), "k": key})
+    found = sw.rolling(table, time="t", by="k", windows=9, aggs={"c": sw.count()}).column("c_9").to_pylist()
+    assert found == [1, 1, 2, 2, 3]
+
+
 def test_unsorted_input_of_many_rows_comes_back_in_its_order():
     rng = np.random.default_rng(0)
     n = 70_000

@@ -1,7 +1,11 @@
 """Parts for threads join without a seam; an error or Ctrl-C stops the rest; progress is shown to people only."""
 
 import io
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +73,46 @@ def test_the_first_error_stops_the_others():
 
         workers.each([fail, work])
     assert len(done) == 1, "no further piece was begun"
+
+
+def test_pieces_that_take_long_get_smaller(monkeypatch):
+    """Whatever a row costs, a piece is over soon; cheap rows go in large pieces."""
+    now = [0.0]
+    monkeypatch.setattr(threads.time, "monotonic", lambda: now[0])
+    sizes = {}
+    for name, cost in (("cheap", 1e-9), ("dear", 1e-3)):
+        sizes[name] = []
+
+        def part(lo, hi, name=name, cost=cost):
+            sizes[name].append(hi - lo)
+            now[0] += (hi - lo) * cost
+
+        Workers(1).pieces(part, 5, 5 + 3_000_000)
+        assert sum(sizes[name]) == 3_000_000
+    assert max(sizes["cheap"]) == threads.PIECE and max(sizes["dear"][3:]) * 1e-3 < 1.1
+
+
+def test_ctrl_c_stops_a_long_run():
+    """recalc over long windows would take minutes: the signal is seen between two pieces."""
+    code = """if True:
+        import numpy as np, pyarrow as pa, slidewise as sw
+        def frame(n): return pa.table({"t": np.arange(n), "x": np.ones(n)})
+        def call(n): return sw.rolling(frame(n), time="t", windows=100_000, aggs={"s": sw.sum("x")}, algorithm="recalc")
+        call(100)
+        print("ready", flush=True)
+        call(20_000_000)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in told
 
 
 def test_progress_is_for_people(monkeypatch):

@@ -50,9 +50,12 @@ def _codes(column) -> tuple[np.ndarray, int]:
             array = pa.array(np.where(np.isnan(numbers), np.nan, numbers))
     if pa.types.is_integer(kind) and array.null_count == 0 and len(array):
         numbers = array.to_numpy(zero_copy_only=False)
+        if numbers.dtype.itemsize < 8:  # 100 - -100 leaves int8
+            numbers = numbers.astype(np.int64)
         low, high = int(numbers.min()), int(numbers.max())
         if high - low <= 2 * len(numbers) + 1024:
-            return np.subtract(numbers, numbers.dtype.type(low)).astype(np.int32), high - low + 1
+            codes = np.empty(len(numbers), np.int32)
+            return np.subtract(numbers, numbers.dtype.type(low), out=codes, casting="unsafe"), high - low + 1
     return _distinct(array)
 
 

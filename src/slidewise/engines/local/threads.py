@@ -12,7 +12,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 PIECE = 1 << 20
-"""Rows a compiled loop runs over before it looks whether it should stop."""
+"""Rows a compiled loop runs over, at most, before it looks whether it should stop ..."""
+SHORT = 0.05
+"""... and seconds that is meant to take."""
 SMALL = 1 << 14
 """Rows below which a thread costs more than it gives."""
 
@@ -80,10 +82,15 @@ class Workers:
         return not failed
 
     def pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
-        """part over [lo, hi), piece by piece: between two pieces Python can stop it."""
+        """part over [lo, hi), piece by piece: between two pieces Python can stop it. Pieces grow while they take little time:
+        a row costs nanoseconds or, where whole windows are combined again, milliseconds."""
+        rows = SMALL
         while lo < hi and not self.stopped:
-            part(lo, min(hi, lo + PIECE))
-            lo += PIECE
+            began = time.monotonic()
+            part(lo, min(hi, lo + rows))
+            lo += rows
+            spent = time.monotonic() - began
+            rows = min(4 * rows, PIECE) if spent < SHORT else max(rows // 4, 1) if spent > 4 * SHORT else rows
 
 
 class Progress:

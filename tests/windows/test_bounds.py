@@ -156,3 +156,27 @@ def test_a_null_neither_widens_nor_ends_a_delta_run():
     values, valid = np.array([1, 99, 2, 9]), np.array([1, 0, 1, 1], np.uint8)
     starts, _ = frames(Ticks("delta", 3, column="x"), np.arange(4), np.array([0, 4]), column=(values, valid))
     assert starts.tolist() == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("closed", list(CLOSED))
+@pytest.mark.parametrize("gaps", [(1,), (0, 0, 1, 7), (0, 1, 400)], ids=["even", "ragged", "bursts"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_long_keys_of_even_and_of_ragged_pace(closed, gaps, dtype):
+    """How starts are looked for depends on the pace at which rows leave: every way finds what a search finds."""
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 3000, 3000, 3003, 6000], np.int64)
+    times = np.cumsum(rng.choice(gaps, 6000)).astype(dtype)
+    times[3003:] -= times[3003]
+    left = closed in ("left", "both")
+    for reach in (1, 5, 60, 1500):
+        starts, ends = frames(Ticks("time", reach), times, offsets, closed=closed)
+        cut, cut_ends = frames(
+            Ticks("time", reach), times, offsets, closed=closed, run=lambda part, n: [part(0, 700), part(700, n)]
+        )
+        assert (starts == cut).all() and (ends == cut_ends).all()
+        for a, b in itertools.pairwise(offsets):
+            own = times[a:b]
+            side = "right" if closed in ("right", "both") else "left"
+            assert (ends[a:b] == a + np.searchsorted(own, own, side=side)).all()
+            found = a + np.searchsorted(own, own - reach, side="left" if left else "right")
+            assert (starts[a:b] == np.minimum(found, ends[a:b])).all()

@@ -202,6 +202,15 @@ def test_datetimes_come_back_as_they_went_in():
         n.insert(np.datetime64("2026-01-01T00:00:00.002001", "us"), 1)
 
 
+def test_datetimes_of_all_centuries():
+    w = sw.Window(sw.max(), algorithm="fiba", dtype=dtype_of("fiba"))
+    times = [datetime(2024, 5, 1), datetime(1500, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999), datetime(1, 1, 1)]
+    for j, t in enumerate(times):
+        w.insert(t, j)
+    assert [t for t, _ in w.items()] == sorted(times)
+    assert w.query(datetime(1400, 1, 1), datetime(1600, 1, 1)) == 1
+
+
 def test_an_operator_that_the_algorithm_cannot_serve_is_refused_with_a_way_out():
     with pytest.raises(sw.UnsupportedError, match=r"fiba|two_stacks_lite|daba"):
         sw.Window(sw.max(), algorithm="subtract_on_evict", dtype="i8")

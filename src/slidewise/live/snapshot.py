@@ -51,7 +51,7 @@ def unpack(kind: str, data) -> tuple[dict, dict[str, bytes]]:
         head = json.loads(data[at : at + length])
         wanted = [(str(name), int(size)) for name, size in head["sections"]]
         found = head["kind"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(f"stored state is damaged: {error}") from error
     if found != kind:
         raise StateError(f"stored state is a {found}, not a {kind}")

@@ -108,8 +108,10 @@ class DatetimeTimes(Times):
                 raise InputTypeError(f"times with and without a time zone cannot be compared: {t!r}")
             if aware:
                 t = t.astimezone(UTC).replace(tzinfo=None)
-            t = np.datetime64(datetime(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond), "ns")
-            t = t + np.timedelta64(nanoseconds, "ns")
+            # Whole microseconds as such: in nanoseconds only three centuries of Python's hundred have a place.
+            t = np.datetime64(datetime(t.year, t.month, t.day, t.hour, t.minute, t.second, t.microsecond), "us")
+            if nanoseconds:
+                t = t + np.timedelta64(nanoseconds, "ns")
         if not isinstance(t, np.datetime64):
             raise _wrong(t, "a datetime", str(self.dtype))
         if np.isnat(t):

@@ -5,6 +5,7 @@ python scripts/performance_page.py bench-results
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from slidewise import bench
@@ -98,10 +99,13 @@ def plain(text: str) -> str:
 
 
 def section(result: Result, figures: list[str]) -> str:
-    lines = [f"### {result.suite}{' (quick)' if result.quick else ''}\n", f"{result.summary}; after {result.source}.\n"]
+    lines = [
+        f"### {result.suite}{' (quick)' if result.quick else ''}\n",
+        f"{result.summary[:1].upper()}{result.summary[1:]}; after {result.source}.\n",
+    ]
     if result.stands_in:
         lines.append(f"{result.stands_in}\n")
-    lines += [f"![{name}](performance/{name})\n" for name in figures]
+    lines += [f"![{name.removesuffix('.svg')}](performance/{name})\n" for name in figures]
     if result.claims:
         lines += ["| claimed | here | |", "| --- | --- | --- |"]
         lines += [f"| {said(claim)} |" for claim in result.claims]
@@ -127,8 +131,14 @@ def table(view: View, rows: list[dict]) -> str:
     return "\n".join(found) if rows else ""
 
 
+def judged(result: Result) -> Result:
+    """With the claims that follow from its rows by the suite of today."""
+    again = bench.judged(bench.suite(result.suite), result.rows, result.quick, result.seconds)
+    return replace(again, versions=result.versions, machine=result.machine, finished=result.finished)
+
+
 def main(folder: str) -> None:
-    results = [result for result in records.read_all(Path(folder)) if result.suite in bench.SUITES]
+    results = [judged(result) for result in records.read_all(Path(folder)) if result.suite in bench.SUITES]
     pictures = DOCS / "performance"
     pictures.mkdir(exist_ok=True)
     for old in pictures.glob("*.svg"):

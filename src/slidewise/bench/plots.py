@@ -90,6 +90,7 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
     axes.set_ylabel(panel.y_label or panel.y)
     axes.grid(True, color="#e0e0e0", linewidth=0.6)
     axes.set_axisbelow(True)
+    axes.margins(x=0.03)
     if panel.draw is not None:
         panel.draw(axes, rows)
         return
@@ -103,7 +104,7 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
             xs, ys = [row[panel.x] for row in mine], [row[panel.y] * panel.times for row in mine]
             look = style(line, known)
             if panel.kind == "points":
-                axes.plot(xs, ys, label=_name(panel, line), linestyle="none", markersize=2, alpha=0.7, **look)
+                axes.plot(xs, ys, label=_name(panel, line), linestyle="none", markersize=2, rasterized=True, **look)
             else:
                 axes.plot(xs, ys, label=_name(panel, line), linewidth=1.3, markersize=4, **look)
     if panel.x_log and panel.kind != "bars":

@@ -82,11 +82,33 @@ def frames(
         run(lambda lo, hi: row_frames(offsets, *numbers, left, right, starts, ends, lo, hi), n)
         return starts, ends
     if not found and (rule[0] == "row" or (distinct and rule == ("moment", 0, 0, 0))):
-        run(lambda lo, hi: own_ends(right, ends, lo, hi), n)
+        run(lambda lo, hi: own_ends(right, ends, 0, lo, hi), n)
     elif not found:
         _ends(rule, times, offsets, times, offsets, right, ends, run)
     _starts(window, times, offsets, times, offsets, left, ends, starts, column, run)
     return starts, ends
+
+
+def on_demand(window: Ticks, times, offsets, *, closed="right", ties="peers", distinct=False):
+    """fill(lo, hi, starts, ends): the frames of rows lo .. hi - 1, from place 0 of the arrays on; what `frames` would give. None
+    for windows whose frames must be found all at once."""
+    if window.kind != "time" or window.slide or window.calendar:
+        return None
+    left, right = sides(closed)
+    number, lowest = times.dtype.type, _lowest(times)
+    rule = end_rule(window, ties, closed)
+    own = rule[0] == "row" or (distinct and rule == ("moment", 0, 0, 0))
+    end_numbers = (lowest, *(number(0 if own else x) for x in rule[1:]), False, right)
+    start_numbers = (lowest, number(0), number(0), _reach(window, number), False, not left)
+
+    def fill(lo: int, hi: int, starts, ends) -> None:
+        if own:
+            own_ends(right, ends, lo, lo, hi)
+        else:
+            positions(times, offsets, times, offsets, *end_numbers, ends[:0], ends, lo, lo, hi)
+        positions(times, offsets, times, offsets, *start_numbers, ends, starts, lo, lo, hi)
+
+    return fill
 
 
 def frames_as_of(
@@ -132,7 +154,9 @@ def seen_ends(moments, moment_offsets, times, offsets, *, closed="left", run=_at
 def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> None:
     numbers = (_lowest(times), *map(times.dtype.type, rule[1:]), False, right)
     most = np.empty(0, ends.dtype)
-    run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, most, ends, lo, hi), len(moments))
+    run(
+        lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, most, ends, 0, lo, hi), len(moments)
+    )
 
 
 def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts, column, run) -> None:
@@ -143,12 +167,12 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
 
         bounds = day_bounds(window, moments, moment_offsets, left)
         rule = (lowest, number(0), number(0), number(0), False, not left)
-        run(lambda lo, hi: positions(bounds, moment_offsets, times, offsets, *rule, ends, starts, lo, hi), n)
+        run(lambda lo, hi: positions(bounds, moment_offsets, times, offsets, *rule, ends, starts, 0, lo, hi), n)
         return
     if kind in ("time", "tumbling"):
         back = _reach(window, number) if kind == "time" else number(0)
         rule = (lowest, number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
-        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, ends, starts, lo, hi), n)
+        run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, ends, starts, 0, lo, hi), n)
         return
     begun = np.empty(len(times), starts.dtype)
     gap = number(0)
@@ -229,9 +253,10 @@ def lower_position(times, a, b, x, beyond):
 
 @entry
 def positions(
-    moments_, moment_offsets, times_, offsets, lowest, slide, origin, back, strict, beyond, most_, out_, lo, hi
+    moments_, moment_offsets, times_, offsets, lowest, slide, origin, back, strict, beyond, most_, out_, base, lo, hi
 ):
-    """out[i]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`; at most most[i]."""
+    """out[i - base]: the first row of i's key with a time of at least (beyond: more than) i's moment less `back`; at most
+    most[i - base]."""
     if lo >= hi:
         return
     moments, times, most, out = open_arrays((moments_, times_, most_, out_))
@@ -250,7 +275,7 @@ def positions(
             t = boundary(moments[i], slide, origin, strict) if slide > 0 else moments[i]
             before = p
             p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
-            out[i] = min(p, most[i]) if limited else p
+            out[i - base] = min(p, most[i - base]) if limited else p
             uneven += p - before != pace
             pace = p - before
             if i & BLOCK == BLOCK:
@@ -296,10 +321,11 @@ def without_ties(times_, offsets):
 
 
 @entry
-def own_ends(right, ends, lo, hi):
+def own_ends(right, ends_, base, lo, hi):
     """Row by row: the end is just behind the row, or just before it where the right end is open."""
+    ends = open_arrays((ends_,))[0]
     for i in range(lo, hi):
-        ends[i] = i + 1 if right else i
+        ends[i - base] = i + 1 if right else i
 
 
 @entry

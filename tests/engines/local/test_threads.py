@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.engines.local import threads
+from slidewise.engines.local import sweeps, threads
 from slidewise.engines.local.sweeps import ROWS_A_PART, cut
 from slidewise.engines.local.threads import Progress, Workers
 
@@ -40,6 +40,28 @@ def test_parts_join_without_a_seam(keys):
         expected = np.where(end > start, total[end] - total[start], 0)
         for column in (f"x_{name}", f"i_{name}"):
             assert (out.column(column).fill_null(0).to_numpy() == expected).all(), column
+
+
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+@pytest.mark.parametrize("ties", ["peers", "arrival"])
+def test_frames_found_on_the_way_are_those_found_at_once(closed, ties, monkeypatch):
+    """One aggregate finds its frames block by block, several find them first: the same to the bit, windows that grow included."""
+    monkeypatch.setattr(sweeps, "BLOCK", 1000)
+    rng = np.random.default_rng(0)
+    n = 3 * ROWS_A_PART + 17
+    pace = np.repeat([1, 9, 400], ROWS_A_PART + 6)[:n]
+    table = pa.table(
+        {
+            "t": np.cumsum(rng.integers(0, 2, n) * pace)[::-1],
+            "k": np.sort(rng.integers(0, 3, n)),
+            "x": rng.normal(size=n),
+        }
+    )
+    asked = dict(time="t", by="k", windows={"w": 3000, "o": sw.time(700, offset=50)}, closed=closed, ties=ties)
+    alone = sw.rolling(table, aggs={"s": sw.sum("x")}, **asked)
+    beside = sw.rolling(table, aggs={"s": sw.sum("x"), "m": sw.max("x")}, **asked)
+    for column in ("s_w", "s_o"):
+        assert alone.column(column).equals(beside.column(column))
 
 
 def test_cuts_depend_on_the_data_alone_and_prefer_the_start_of_a_key():

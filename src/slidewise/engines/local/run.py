@@ -23,8 +23,18 @@ from slidewise.engines.local.columns import (
 )
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
-from slidewise.engines.local.sweeps import Job, Slices, sweep, sweep_around, sweep_ranges, sweep_runs, sweep_tree
-from slidewise.engines.local.targets import Targets, for_boundaries, for_queries, for_rows, for_youngest
+from slidewise.engines.local.sweeps import (
+    Job,
+    Slices,
+    can_pass,
+    sweep,
+    sweep_around,
+    sweep_passing,
+    sweep_ranges,
+    sweep_runs,
+    sweep_tree,
+)
+from slidewise.engines.local.targets import Passing, Targets, for_boundaries, for_queries, for_rows, for_youngest
 from slidewise.engines.local.threads import Progress, Workers
 from slidewise.errors import InputTypeError, UnsupportedError
 from slidewise.planner.inputs import Input, plain
@@ -131,6 +141,9 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
             found = _split(
                 sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step
             )
+        elif isinstance(frames[0], Passing) and run_over.entries == "rows" and can_pass(job):
+            passing = frames[0]
+            found = [sweep_passing(job, passing.fill, passing.rows, passing.kind, targets.offsets)]
         elif frames[0].behind is not None and job.alg.info.order == "any":
             raise UnsupportedError(
                 f"{step.algorithm} answers one frame at a time, and exclude_current among rows of the same time has two for each "

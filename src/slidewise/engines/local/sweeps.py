@@ -1,6 +1,7 @@
 """Run the passes of a step: give an algorithm its arrays, cut the frames into parts for threads, call the compiled loops.
 
     rows      sweep            an entry for each row; where the algorithm has a form for rows at hand (algorithms/at_hand.py), that
+    passing   sweep_passing    the same, where frames are found on the way
     around    sweep_around     the same, with the row itself left out
     ranges    sweep_ranges     several windows with common ends in one pass, for algorithms that offer it
     runs      sweep_runs       rows that leave together are one entry
@@ -26,6 +27,8 @@ from slidewise.engines.local.threads import Workers
 
 PARTS = 16
 ROWS_A_PART = 1 << 15
+BLOCK = 1 << 16
+"""Rows whose frames are found at a time where they are found while a pass runs: two arrays that fit the cache of a core."""
 _ALL = np.zeros(0, np.uint8)
 
 
@@ -131,6 +134,63 @@ def sweep(job: Job, starts, ends, offsets):
 
     job.parts(part, starts, ends, offsets)
     return job.done(OUT, OK)
+
+
+def can_pass(job: Job) -> bool:
+    """Whether frames may be found while the pass runs: `sweep_passing`."""
+    return not len(job.mask) and at_hand.form(job.alg.name, job.typed) is not None
+
+
+def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
+    """As `sweep`, for frames that are found block by block: fill(lo, hi, starts, ends), as windows.bounds.on_demand gives it."""
+    OUT, OK = job.results(rows)
+    loop = at_hand.form(job.alg.name, job.typed)
+    width = job.typed.result.width or 1
+    gaps: list[int] = []
+
+    def part(lo, hi):
+        starts, ends = np.empty(min(BLOCK, hi - lo), kind), np.empty(min(BLOCK, hi - lo), kind)
+        fill(lo, lo + 1, starts, ends)
+        carry = np.full(at_hand.CARRY, starts[0], np.int64)
+        V, room = job.typed.state.alloc(at_hand.slots(0)), 0
+
+        def block(a, b):
+            nonlocal V, room
+            fill(a, b, starts, ends)
+            size = int(loops.longest(starts, ends, 0, b - a))
+            if size > room:  # slots are counted from the front: what is there stays where it is
+                room = max(size, min(2 * room, rows))
+                held, V = V, job.typed.state.alloc(at_hand.slots(room))
+                for new, old in zip(V, held, strict=True):
+                    new[: len(old)] = old
+            results, good = tuple(leaf[a * width : b * width] for leaf in OUT), OK[a:b]
+            loop(job.typed, V, carry, job.X, starts, ends, results, good, 0, b - a)
+            if not loops.all_set(good, 0, b - a):
+                gaps.append(a)
+
+        def piece(a, b):
+            for at in range(a, b, BLOCK):
+                block(at, min(at + BLOCK, b))
+
+        job.workers.pieces(piece, lo, hi)
+
+    job.parts(part, _Places(fill, rows, kind, 0), _Places(fill, rows, kind, 1), offsets)
+    return OUT, OK if gaps else None
+
+
+class _Places:
+    """Single starts or ends of frames that are not all there: what `cut` looks at."""
+
+    def __init__(self, fill, rows: int, kind: np.dtype, which: int):
+        self.fill, self.rows, self.kind, self.which = fill, rows, kind, which
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getitem__(self, i: int) -> int:
+        pair = np.empty(1, self.kind), np.empty(1, self.kind)
+        self.fill(i, i + 1, *pair)
+        return int(pair[self.which][0])
 
 
 def sweep_around(job: Job, before, behind, offsets):

@@ -4,6 +4,8 @@ A target has a place in sorted order. `restore` brings results back to the order
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,7 @@ from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.inputs import is_ticks, plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, moments_of
-from slidewise.windows.bounds import end_rule, frames, frames_as_of, without_ties
+from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
 from slidewise.windows.clock import Ticks
 
 
@@ -31,11 +33,36 @@ class Frames:
     """A byte for each target: whether this window has an answer there at all."""
 
 
+class Passing:
+    """Frames of which but one pass makes use: found piece by piece while it runs, so that they never leave the cache; found
+    all at once as soon as somebody asks for `starts` or `ends`."""
+
+    behind = answered = None
+
+    def __init__(self, fill, rows: int, run):
+        self.fill, self.rows, self._run = fill, rows, run
+        self.kind = index_dtype(rows)
+
+    @cached_property
+    def _all(self) -> tuple[np.ndarray, np.ndarray]:
+        starts, ends = np.empty(self.rows, self.kind), np.empty(self.rows, self.kind)
+        self._run(lambda lo, hi: self.fill(lo, hi, starts[lo:hi], ends[lo:hi]), self.rows)
+        return starts, ends
+
+    @property
+    def starts(self) -> np.ndarray:
+        return self._all[0]
+
+    @property
+    def ends(self) -> np.ndarray:
+        return self._all[1]
+
+
 @dataclass
 class Targets:
     table: pa.Table
     """What the results are added to."""
-    frames: dict[str, Frames]
+    frames: dict[str, Frames | Passing]
     offsets: np.ndarray | None
     """Where each key's targets begin, if known."""
     ordered: Ordered | None = None
@@ -57,7 +84,8 @@ class Targets:
 
 def for_rows(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
     """emit="event": a result for each row."""
-    return Targets(table, _row_frames(plan, table, ordered), ordered.offsets, ordered)
+    once = len(plan.steps) == 1 and not plan.request.exclude_current
+    return Targets(table, _row_frames(plan, table, ordered, once=once), ordered.offsets, ordered)
 
 
 def for_youngest(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
@@ -130,13 +158,23 @@ def for_queries(plan: Plan, queries: pa.Table, asked: Ordered, table: pa.Table, 
     return Targets(queries, found, asked.offsets, asked)
 
 
-def _row_frames(plan: Plan, table: pa.Table, ordered: Ordered, closed: str | None = None) -> dict[str, Frames]:
+def _row_frames(
+    plan: Plan, table: pa.Table, ordered: Ordered, closed: str | None = None, once: bool = False
+) -> dict[str, Any]:
+    """once: every window's frames are passed over but once."""
     request = plan.request
-    found, known = {}, {}
+    found: dict[str, Any] = {}
+    known: dict = {}
     distinct = ordered.distinct
     if distinct is None:
         distinct = bool(without_ties(ordered.times, ordered.offsets))
     for name, ticks in plan.ticks.items():
+        if once:
+            rules = dict(closed=request.closed, ties=request.ties, distinct=distinct)
+            fill = on_demand(ticks, ordered.times, ordered.offsets, **rules)
+            if fill is not None:
+                found[name] = Passing(fill, len(ordered.times), ordered.workers.spread)
+                continue
         rule = end_rule(ticks, request.ties, closed or request.closed)
         starts, ends = frames(
             ticks,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slidewise.algebra.cache import entry
-from slidewise.engines.local.columns import alike, fixed_width, raw
+from slidewise.engines.local.columns import fixed_width, raw
 from slidewise.errors import InputError
 from slidewise.planner.request import Output, Request
+
+NAT = np.iinfo(np.int64).min
 
 
 class ArrowFrame:
@@ -148,7 +149,7 @@ def _arrow(series) -> pa.Array:
     )
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view("i8"))
-        missing = has_nat(alike(ticks))
+        missing = len(ticks) and ticks.min() == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)
@@ -174,7 +175,7 @@ def _one(column) -> pa.Array:
 def _without_nan(numbers: np.ndarray) -> pa.Array:
     if numbers.dtype not in (np.float32, np.float64):
         numbers = numbers.astype(np.float64)
-    if not has_nan(alike(numbers)):
+    if not (len(numbers) and np.isnan(numbers.min())):  # a NaN makes the least of all NaN
         return pa.array(numbers)
     return fixed_width(numbers, (~np.isnan(numbers)).view(np.uint8), pa.from_numpy_dtype(numbers.dtype))
 
@@ -239,28 +240,3 @@ def _nullable():
 
 
 KINDS: dict[str, Any] = {"arrow": ArrowFrame, "pandas": PandasFrame, "polars": PolarsFrame}
-
-
-NAT = np.iinfo(np.int64).min
-
-
-@entry
-def has_nat(ticks):
-    for block in range(0, len(ticks), 1024):
-        found = False
-        for i in range(block, min(block + 1024, len(ticks))):
-            found |= ticks[i] == NAT
-        if found:
-            return True
-    return False
-
-
-@entry
-def has_nan(numbers):
-    for block in range(0, len(numbers), 1024):
-        found = False
-        for i in range(block, min(block + 1024, len(numbers))):
-            found |= numbers[i] != numbers[i]
-        if found:
-            return True
-    return False

@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 
 PIECE = 1 << 20
 """Rows a compiled loop runs over, at most, before it looks whether it should stop ..."""
@@ -27,22 +28,28 @@ def thread_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@cache
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="slidewise")
+
+
+def pool_of(threads: int) -> ThreadPoolExecutor:
+    """The threads of this process: starting them costs more than a small frame. A forked process has none of its parent's."""
+    return _pool(threads, os.getpid())
+
+
 class Workers:
     """Runs parts of a loop, at the same time where that helps."""
 
     def __init__(self, threads: int | None = None):
         self.threads = threads or thread_count()
         self.stopped = False
-        self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
         self.stopped = True
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
 
     def each(self, tasks: list[Callable[[], None]]) -> None:
         """Run all tasks; the first error (or Ctrl-C) stops the rest at their next piece."""
@@ -50,9 +57,8 @@ class Workers:
             for task in tasks:
                 task()
             return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="slidewise")
-        futures = [self._pool.submit(task) for task in tasks]
+        pool = pool_of(self.threads)
+        futures = [pool.submit(task) for task in tasks]
         try:
             for future in futures:
                 future.result()
@@ -60,6 +66,7 @@ class Workers:
             self.stopped = True
             for future in futures:
                 future.cancel()
+            wait(futures)  # nothing goes on behind the caller's back
             raise
 
     def spread(self, part: Callable[[int, int], None], count: int) -> None:

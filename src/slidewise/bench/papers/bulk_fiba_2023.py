@@ -32,7 +32,7 @@ def sizes(quick: bool | None, m: int, algorithms: tuple[str, ...]) -> Latency:
         return Latency(("sum",), 2**9, 2**5, 24, 2, few)
     if quick:
         return Latency(("sum", "bloom"), 2**16, m, 2**9, 3, algorithms)
-    return Latency(THREE, 2**22, m, 2**12, 3, algorithms)
+    return Latency(THREE, 2**22, m, 2**11, 3, algorithms)
 
 
 def measure(chosen: Latency, part: int, d: int, bulk_insert: bool, progress: Progress) -> list[Row]:
@@ -46,7 +46,9 @@ def measure(chosen: Latency, part: int, d: int, bulk_insert: bool, progress: Pro
             if algorithm not in counts and algorithm in TREES:
                 counts[algorithm] = combines_of(algorithm, part, chosen.m, d, bulk_insert)
             made = Window(algorithm, name, n, min(d, n // 4))
-            rounds = chosen.rounds if name != "bloom" else chosen.rounds // 4
+            rounds = chosen.rounds if name != "bloom" else chosen.rounds // 8
+            if algorithm in QUEUES:
+                rounds = max(rounds, n // chosen.m + 2)  # a whole window: with one flip of those that flip
             made.run(8, chosen.m, bulk_insert)
             ns = made.latencies(rounds, chosen.m, bulk_insert, part, chosen.repeats)
             told = {"combines": counts.get(algorithm), **trees.spread(ns[1:])}
@@ -212,7 +214,7 @@ def measure_10(chosen: Latency, progress: Progress) -> list[Row]:
                 progress(f"{name}, {algorithm}, {'without' if eager else 'with'} the free list")
                 made = Window(algorithm, name, n, 0)
                 made.run(8, chosen.m, False, eager=eager)
-                rounds = chosen.rounds if name != "bloom" else chosen.rounds // 4
+                rounds = chosen.rounds if name != "bloom" else chosen.rounds // 8
                 ns = made.latencies(rounds, chosen.m, False, EVICT, chosen.repeats, eager)
                 shown = f"{algorithm}{'_nofl' if eager else ''}"
                 rows.append({"operator": name, "algorithm": shown, "n": n, "m": chosen.m, **trees.spread(ns[1:])})

@@ -27,7 +27,7 @@ class Distance:
     shapes: tuple[Tree, ...] = (*FINGERS, *CLASSIC)
 
 
-FULL_11 = Distance(THREE, 2**22, 2, 0.1)
+FULL_11 = Distance(THREE, 2**22, 4, 0.05)
 QUICK_11 = Distance(("sum", "bloom"), 2**16, 4, 0.01, FOUR)
 TINY_11 = Distance(("sum",), 2**10, 3, 0.001, TWO)
 
@@ -218,7 +218,7 @@ class Sharing:
     arities: tuple[int, ...] = (4, 8)
 
 
-FULL_14 = Sharing(THREE, 2**22, 2, 0.1)
+FULL_14 = Sharing(THREE, 2**22, 4, 0.05)
 QUICK_14 = Sharing(("sum", "bloom"), 2**16, 4, 0.01, (4,))
 TINY_14 = Sharing(("sum",), 2**9, 3, 0.001, (4,))
 

@@ -38,11 +38,11 @@ class Real:
 
 
 THREE = ("sum", "geomean", "bloom")
-WINDOWS = (0.25, 0.5, 1, 2, 4, 8, 16, 32)
-FULL_15 = Real(THREE, 2_000_000, WINDOWS, 2, True, FOUR)
+WINDOWS = (0.25, 1, 4, 16, 32)
+FULL_15 = Real(THREE, 2_000_000, WINDOWS, 1, True, FOUR)
 QUICK_15 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, FOUR)
 TINY_15 = Real(("sum",), 4_000, (0.25, 32), 1, False, TWO)
-FULL_16 = Real(THREE, 2_000_000, WINDOWS, 2, True, (Tree(4), Tree(8)))
+FULL_16 = Real(THREE, 2_000_000, WINDOWS, 1, True, (Tree(4), Tree(8)))
 QUICK_16 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, (Tree(4), Tree(8)))
 TINY_16 = Real(("sum",), 4_000, (0.25, 32), 1, False, (Tree(4),))
 

@@ -21,7 +21,7 @@ class Latency:
     shapes: tuple[Tree, ...] = (*CLASSIC, *FINGERS)
 
 
-FULL_12 = Latency(THREE, 2**22, 2**18, 3)
+FULL_12 = Latency(THREE, 2**22, 2**16, 3)
 QUICK_12 = Latency(("sum", "bloom"), 2**16, 2**14, 2, FOUR)
 TINY_12 = Latency(("sum",), 2**10, 2**8, 2, TWO)
 
@@ -157,7 +157,7 @@ class Fifo:
     queues: tuple[str, ...] = ("two_stacks", "daba", "flatfat")
 
 
-FULL_13 = Fifo(THREE, tuple(range(0, 23, 2)), 0.1)
+FULL_13 = Fifo(THREE, (0, 4, 8, 12, 16, 20, 22), 0.05)
 QUICK_13 = Fifo(("sum", "bloom"), (0, 4, 8, 12, 16), 0.01, FOUR)
 TINY_13 = Fifo(("sum",), (0, 6, 9), 0.001, TWO, ("two_stacks", "daba"))
 

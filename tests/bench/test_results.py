@@ -170,6 +170,19 @@ def test_rows_of_other_sizes_are_not_compared(two, tmp_path):
     assert (len(found.pairs), found.only_a, found.only_b) == (3, 1, 1)
 
 
+def test_whole_numbers_that_came_out_are_compared(two, tmp_path):
+    """A count after the first figure is a result, not what was measured."""
+    bench.run(["daba-2015-fig-1"], out_dir=tmp_path)
+    a, b = (records.read(tmp_path / "daba-2015-fig-1.json") for _ in range(2))
+    for k, (one, other) in enumerate(zip(a.rows, b.rows)):
+        one.update(found=k + 1, how="same")
+        other.update(found=2 * k + 2, how="same")
+    found = compare.compared(a, b)
+    assert len(found.pairs) == 4
+    assert found.pairs[0].what == {"what": "a", "size": 1, "how": "same"}
+    assert found.means()["found"] == pytest.approx(2.0)
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

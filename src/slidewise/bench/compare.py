@@ -1,7 +1,7 @@
 """Two runs side by side: ratios row by row, and what differs between the machines and the versions.
 
-Rows belong together where all their strings, whole numbers and truths agree: that is what was measured. The other numbers came
-out, and are compared.
+Rows belong together where their strings agree, and the whole numbers that stand before the first measured figure: that is what
+was measured. The other numbers came out, and are compared.
 """
 
 from dataclasses import dataclass
@@ -75,10 +75,16 @@ def _both(one: Row, other: Row, name: str) -> bool:
 
 
 def _what(a: Result, b: Result) -> list[str]:
-    """The columns that say what was measured: no fractions in them, in neither run."""
-    rows = [*a.rows, *b.rows]
-    shared = [name for name in (a.rows[0] if a.rows else {}) if all(name in row for row in rows)]
-    return [name for name in shared if not any(isinstance(row[name], float) or row[name] is None for row in rows)]
+    """The columns that say what was measured: strings, and whole numbers before the first fraction or gap."""
+    rows, found, measured = [*a.rows, *b.rows], [], False
+    for name in a.rows[0] if a.rows else {}:
+        held = [row[name] for row in rows if name in row]
+        if len(held) < len(rows):
+            continue  # only one of the runs has it
+        measured = measured or any(value is None or isinstance(value, float) for value in held)
+        if all(isinstance(value, str) for value in held) or not measured:
+            found.append(name)
+    return found
 
 
 def _by_what(result: Result, names: list[str]) -> dict[tuple, Row]:

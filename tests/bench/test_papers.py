@@ -279,3 +279,14 @@ def test_readings_are_the_same_every_time():
 def test_interpreted_twins_of_the_loops():
     """What is counted is the source that is timed."""
     assert twin(firings).fire.__code__ is firings.fire.py_func.__code__
+
+
+@pytest.mark.parametrize("functions", [daba_2015.FUNCTIONS, reactive_2015.FUNCTIONS], ids=["daba", "reactive"])
+def test_every_function_takes_its_columns(functions):
+    """Those of the full sizes too, which no tiny run meets: interpreted, over a window of three."""
+    for name, chosen in functions.items():
+        columns = chosen.columns(np.random.default_rng(0), 8)
+        plain = tuple(column if isinstance(column, list) else column.tolist() for column in columns)
+        made = Rounds("two_stacks", chosen.typed().as_object(), 3, plain)
+        made.run(8)
+        assert made.OK[7], name

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import slidewise as sw
 import slidewise.operators as library
 from slidewise.bench.papers.firings import Firings, counted
 from slidewise.bench.papers.rounds import COLLECT, argument, break_even, function
@@ -22,8 +23,11 @@ STANDS_IN = (
     "around it. RA is flatfat."
 )
 
+COUNT = sw.operator(lift=lambda x: 1, combine=lambda a, b: a + b, identity=0, name="count_values")
+"""The library's count of rows takes no input; here it is given the values, as the others are."""
+
 FUNCTIONS = {
-    "count": function(library.count, np.int32),
+    "count": function(lambda: COUNT, np.int32),
     "sum": function(library.sum, np.int32),
     "sum<double>": function(library.sum, np.float64),
     "max": function(library.max, np.int32),
@@ -278,6 +282,7 @@ def claims_6(rows: list[Row]) -> list[Claim]:
             "at windows of 1,024 RA is almost 3 times as fast for Max and over 10 times for StdDev",
             ", ".join(f"{f} {x:.1f} times" for f, x in large.items()),
             [x >= wanted.get(f, 3) * 0.9 for f, x in large.items()],
+            "Max from scratch is a loop of a nanosecond a value here.",
         ),
     ]
 

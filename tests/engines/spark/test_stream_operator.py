@@ -304,6 +304,17 @@ def test_the_engine_takes_the_examples(results: str) -> None:
     assert accepted == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.int32(), pa.float64(), pa.timestamp("ms"), pa.decimal128(30, 2)], ids=str)
+def test_examples_have_ids_of_their_own(kind: pa.DataType) -> None:
+    """Events that count as seen before would never come to where corrections are compiled."""
+    from slidewise.engines.spark import warm
+
+    schema = pa.schema([("event", kind), ("part", pa.string()), ("t", pa.int64()), ("x", pa.float64())])
+    spec = stream_spec(request(time="t", windows=[5], aggs={"n": sw.count()}), schema, id=["event", "part"])
+    ids = [tuple(row[name] for name in ("event", "part")) for batch in warm._batches(spec) for row in batch.to_pylist()]
+    assert len(set(ids)) == len(ids) == 12
+
+
 def test_blobs_are_cut_by_size() -> None:
     rows = table(sorted(events(27, 500), key=lambda row: row["id"]))
     labelled = rows.append_column("slidewise_label", pa.array([i % 3 for i in range(500)], pa.int32()))

@@ -56,7 +56,7 @@ def prepared(plan: Plan, prepare: Callable[[], Any], what: str = "rows") -> None
     if name is None or name in _done or cache_dir() is None:  # where nothing can be filed every process compiles for itself
         return
     if read_entry(name) is None:
-        with _alone(name):
+        with alone(name):
             if read_entry(name) is None:
                 prepare()
                 write_entry(name, b"")
@@ -75,16 +75,16 @@ def _marker(plan: Plan, what: str) -> str | None:
         return None
     windows = [(t.kind, bool(t.slide), bool(t.offset)) for t in plan.ticks.values()]
     return entry_name("prepared", what, steps, windows, request.emit, request.ties, request.closed, request.exclude_current,
-                      request.as_of, len(request.by), bool(request.order), plan.clock.kind, _sources())
+                      request.as_of, len(request.by), bool(request.order), plan.clock.kind, sources())
 
 
-def _sources() -> str:
+def sources() -> str:
     """Digest of the sources of everything that is compiled: a new version of the package prepares anew."""
     global _digest
     if _digest is None:
         found = hashlib.sha256()
         package = Path(__file__).resolve().parent.parent.parent
-        for folder in ("algorithms", "windows", "engines"):
+        for folder in ("algebra", "operators", "algorithms", "windows", "live", "engines"):
             for path in sorted((package / folder).rglob("*.py")):
                 found.update(path.read_bytes())
         _digest = found.hexdigest()
@@ -95,7 +95,7 @@ _digest: str | None = None
 
 
 @contextlib.contextmanager
-def _alone(name: str) -> Iterator[None]:
+def alone(name: str) -> Iterator[None]:
     """Hold a lock that other processes of this host wait for. Where there are no such locks, go on without."""
     folder = cache_dir()
     try:

@@ -6,12 +6,13 @@ disk cache; the others wait for it and load what they find. Where nothing can be
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pyarrow as pa
 
 from slidewise.algebra.cache import cache_dir, entry_name, read_entry, write_entry
-from slidewise.engines.spark.travel import _alone, examples, quietly
+from slidewise.engines.spark.travel import alone, examples, quietly, sources
 
 _done: set[str] = set()
 
@@ -20,9 +21,9 @@ def warmed(token: str, spec: Any) -> None:
     """See to it that this host has compiled what the specification needs."""
     if token in _done or cache_dir() is None:
         return
-    name = entry_name("stream", token)
+    name = entry_name("stream", token, sources())
     if read_entry(name) is None:
-        with _alone(name):
+        with alone(name):
             if read_entry(name) is None:
                 run_examples(spec)
                 write_entry(name, b"")
@@ -51,9 +52,9 @@ def _batches(spec: Any) -> list[pa.Table]:
     for batch in examples(spec.schema, (spec.time,)):
         for name in spec.id:
             kind = spec.schema.field(name).type
-            if pa.types.is_integer(kind):
-                place = batch.schema.get_field_index(name)
-                batch = batch.set_column(place, name, pa.array(range(count, count + len(batch)), kind))
+            with contextlib.suppress(pa.ArrowException):  # an id that no number can be cast to: its events count once
+                ids = pa.array(range(count, count + len(batch)), pa.int64()).cast(kind)
+                batch = batch.set_column(batch.schema.get_field_index(name), name, ids)
         count += len(batch)
         found.append(batch)
     return found[::-1]

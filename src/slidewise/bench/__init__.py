@@ -88,8 +88,17 @@ def run_one(chosen: Suite, quick: bool, out_dir: Path | None) -> Result:
 
 def judged(chosen: Suite, rows: list, quick: bool, seconds: float) -> Result:
     """Rows with what they say."""
-    said = {"summary": chosen.summary, "stands_in": chosen.stands_in}
-    return Result(chosen.name, chosen.source, quick, rows, chosen.verdicts(rows), seconds, chosen.claims(rows), **said)
+    return Result(
+        chosen.name,
+        chosen.source,
+        quick,
+        rows,
+        chosen.verdicts(rows),
+        seconds,
+        chosen.claims(rows),
+        summary=chosen.summary,
+        stands_in=chosen.stands_in,
+    )
 
 
 def drawn(chosen: Suite, rows: list, out_dir: Path) -> list[Path]:

@@ -6,6 +6,7 @@ to it is not.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -207,7 +208,7 @@ def claims_table_2(rows: list[Row]) -> list[Claim]:
 
 
 def plots_table_2(rows: list[Row]) -> list[Plot]:
-    common = {"x": "function", "line": "algorithm", "kind": "bars", "y_log": 10, "names": NAMES}
+    common: dict[str, Any] = {"x": "function", "line": "algorithm", "kind": "bars", "y_log": 10, "names": NAMES}
     return [
         Plot(
             [

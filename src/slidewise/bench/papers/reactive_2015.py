@@ -8,6 +8,7 @@ nothing of a streaming system around it, so the break-even points here are those
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -167,7 +168,14 @@ def _point(window: int | None) -> float:
 
 
 def plots_table_3(rows: list[Row]) -> list[Plot]:
-    common = {"x": "window", "y": "iss_over_ra", "line": "function", "x_label": "window size", "x_log": 10, "y_log": 10}
+    common: dict[str, Any] = {
+        "x": "window",
+        "y": "iss_over_ra",
+        "line": "function",
+        "x_label": "window size",
+        "x_log": 10,
+        "y_log": 10,
+    }
     panel = Panel("above 1 RA is faster, above 10 ten times", y_label="time of ISS over time of RA", **common)
     return [Plot([panel], "Table 3: where RA breaks even")]
 

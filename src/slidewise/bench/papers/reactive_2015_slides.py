@@ -4,6 +4,7 @@ Table 4). RA is `flatfat`, AW is `b_int`.
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _theorem(n: int, m: int) -> float:
 
 
 def plots_10(rows: list[Row]) -> list[Plot]:
-    common = {
+    common: dict[str, Any] = {
         "x": "window",
         "line": "m",
         "x_label": "window size n",
@@ -152,8 +153,8 @@ def claims_11(rows: list[Row]) -> list[Claim]:
             "RA is faster by a constant factor",
             f"AW takes {min(ratios):.2f} to {max(ratios):.2f} times as long; for m = 1 {min(least):.2f} to {max(least):.2f}",
             [x > 1 for x in ratios],
-            "Counted, an event takes RA twice the combines: a path to update, and a look-up where the ring is inverted. AW, here one "
-            "flat array too, writes its intervals as events come and only looks up.",
+            "Counted, an event takes RA twice the combines: a path to update, and a look-up where the ring is inverted. AW, here "
+            "one flat array too, writes its intervals as events come and only looks up.",
         ),
     ]
 
@@ -219,8 +220,8 @@ def claims_table_4(rows: list[Row]) -> list[Claim]:
             "AW takes 1.02 to 1.39 times as long as RA, whatever the function",
             f"{min(ratios):.2f} to {max(ratios):.2f} times",
             [x > 1 for x in ratios],
-            "Counted, an event takes RA twice the combines: a path to update, and a look-up where the ring is inverted. AW, here one "
-            "flat array too, writes its intervals as events come and only looks up.",
+            "Counted, an event takes RA twice the combines: a path to update, and a look-up where the ring is inverted. AW, here "
+            "one flat array too, writes its intervals as events come and only looks up.",
         ),
         claim(
             "the gap widens with the window: 1.04, 1.24, 1.37 in the mean for 8, 8 K, 8 M",

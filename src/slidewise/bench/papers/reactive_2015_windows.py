@@ -109,12 +109,13 @@ FULL_9, QUICK_9 = Sizes(tuple(range(3, 21)), 0.05), Sizes((4, 8, 12, 16), 0.01)
 TINY_9 = Sizes((3, 5), 0.0005, ("collect",))
 
 
-def oscillate(window: Firings, n: int) -> None:
+def oscillate(window: Firings, n: int, turns: int = 1) -> None:
     """From n events in a capacity of 2 n: half leave, the capacity halves; as many come, one by one, and it doubles again."""
-    window.fire(n // 2, 0, 1)
-    window.resize(n)
-    window.fire(0, 1, n // 2)
-    window.resize(2 * n)
+    for _ in range(turns):
+        window.fire(n // 2, 0, 1)
+        window.resize(n)
+        window.fire(0, 1, n // 2)
+        window.resize(2 * n)
 
 
 def measure_9(sizes: Sizes, progress: Progress) -> list[Row]:
@@ -130,9 +131,7 @@ def measure_9(sizes: Sizes, progress: Progress) -> list[Row]:
             oscillate(window, n)
             probe = best_of(2, lambda window=window, n=n: oscillate(window, n))
             turns = max(1, int(sizes.seconds / probe))
-            spent = (
-                best_of(3, lambda window=window, n=n, turns=turns: [oscillate(window, n) for _ in range(turns)]) / turns
-            )
+            spent = best_of(3, lambda window=window, n=n, turns=turns: oscillate(window, n, turns)) / turns
             grown = Firings("flatfat", op, n, X)
             resize = seconds(lambda grown=grown, n=n: grown.resize(2 * n))
             common = {"function": name, "window": n, "resize_us": resize * 1e6}

@@ -7,6 +7,7 @@ selective, so it keeps a deque.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,13 @@ def views_single(rows: list[Row]) -> list[View]:
 
 def plots_of(title: str, what: str):
     def plots(rows: list[Row]) -> list[Plot]:
-        common = {"x": "window", "line": "algorithm", "x_label": "window size", "x_log": 2, "names": NAMES}
+        common: dict[str, Any] = {
+            "x": "window",
+            "line": "algorithm",
+            "x_label": "window size",
+            "x_log": 2,
+            "names": NAMES,
+        }
         return [
             Plot(
                 [
@@ -144,7 +151,7 @@ def _gain_claim(rows: list[Row], start: int, gain: float, ahead: str) -> Claim:
         paper,
         f"{np.mean(ratios):.2f} times the second best ({', '.join(seconds)}) in the mean, {min(ratios):.2f} to {max(ratios):.2f}"
         + (f"; behind at {', '.join(f'{w:,}' for w in lost)}" if lost else ""),
-        [np.mean(ratios) >= 1 + gain / 2, *(ratio > 1 for ratio in ratios)],
+        [float(np.mean(ratios)) >= 1 + gain / 2, *(ratio > 1 for ratio in ratios)],
         "All algorithms are compiled here with their state in registers and flat rings, so the others lose less than with the "
         "paper's lists and chunks; what is left differs with the branch that a deque needs for each value.",
     )
@@ -314,7 +321,7 @@ def views_many(rows: list[Row]) -> list[View]:
 
 def plots_many(number: int, name: str):
     def plots(rows: list[Row]) -> list[Plot]:
-        common = {
+        common: dict[str, Any] = {
             "x": "window",
             "line": "algorithm",
             "x_label": "window size = number of ranges",

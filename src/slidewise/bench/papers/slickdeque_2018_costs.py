@@ -9,6 +9,7 @@ import gc
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -249,7 +250,7 @@ def plots_15(rows: list[Row]) -> list[Plot]:
     panels = []
     for name in values(rows, "function"):
         names = {**NAMES, "slick_deque": label("slick_deque", name)}
-        common = {
+        common: dict[str, Any] = {
             "x": "window",
             "line": "algorithm",
             "only": (("function", name),),

@@ -113,7 +113,8 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
         axes.set_yscale("log", base=panel.y_log)
         _plain_numbers(axes, panel.y_log)
     elif panel.kind != "points":
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(0, low), max(high, 1.1 * panel.base))
 
 
 def _plain_numbers(axes, base: int) -> None:

@@ -239,8 +239,9 @@ def plots_table_4(rows: list[Row]) -> list[Plot]:
         "aw_over_ra",
         "window",
         kind="bars",
-        base=1.0,
         y_label="time of AW over time of RA",
+        base=1.0,
+        names={window: f"n = {window:,}" for window in values(rows, "window")},
     )
     return [Plot([panel], "Table 4")]
 

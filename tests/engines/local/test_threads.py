@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -150,6 +151,20 @@ def test_progress_is_for_people(monkeypatch):
         progress.step("total over 2h")
         progress.close()
         assert (" 25 %" in screen.getvalue() and "total over 2h" in screen.getvalue()) is shown
+
+
+def test_the_least_of_many(monkeypatch):
+    """Large arrays are looked at in parts: a NaN and a NaT anywhere are seen."""
+    monkeypatch.setenv("SLIDEWISE_THREADS", "3")
+    for place in (0, threads.LARGE // 2, threads.LARGE + 4):
+        values = np.ones(threads.LARGE + 5)
+        values[place] = -5.0
+        assert threads.least(values) == -5.0
+        values[place] = np.nan
+        assert np.isnan(threads.least(values))
+        frame = pd.DataFrame({"t": np.arange(len(values)), "x": values})
+        found = sw.rolling(frame, time="t", windows=1, aggs={"n": sw.count("x")})["n_1"]
+        assert found[place] == 0 and found.sum() == len(values) - 1
 
 
 def test_how_many_threads(monkeypatch):

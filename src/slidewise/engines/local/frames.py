@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.engines.local.columns import fixed_width, raw
+from slidewise.engines.local.threads import least
 from slidewise.errors import InputError
 from slidewise.planner.request import Output, Request
 
@@ -149,7 +150,7 @@ def _arrow(series) -> pa.Array:
     )
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view("i8"))
-        missing = len(ticks) and ticks.min() == NAT  # NaT is the lowest number
+        missing = len(ticks) and least(ticks) == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)
@@ -175,7 +176,7 @@ def _one(column) -> pa.Array:
 def _without_nan(numbers: np.ndarray) -> pa.Array:
     if numbers.dtype not in (np.float32, np.float64):
         numbers = numbers.astype(np.float64)
-    if not (len(numbers) and np.isnan(numbers.min())):  # a NaN makes the least of all NaN
+    if not (len(numbers) and np.isnan(least(numbers))):  # a NaN makes the least of all NaN
         return pa.array(numbers)
     return fixed_width(numbers, (~np.isnan(numbers)).view(np.uint8), pa.from_numpy_dtype(numbers.dtype))
 

@@ -12,12 +12,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
+import numpy as np
+
 PIECE = 1 << 20
 """Rows a compiled loop runs over, at most, before it looks whether it should stop ..."""
 SHORT = 0.05
 """... and seconds that is meant to take."""
 SMALL = 1 << 14
-"""Rows below which a thread costs more than it gives."""
+"""Rows below which a thread costs more than it gives ..."""
+LARGE = 1 << 18
+"""... and numbers, where all that is done is to look at them."""
 
 
 def thread_count() -> int:
@@ -36,6 +40,15 @@ def _pool(threads: int, process: int) -> ThreadPoolExecutor:
 def pool_of(threads: int) -> ThreadPoolExecutor:
     """The threads of this process: starting them costs more than a small frame. A forked process has none of its parent's."""
     return _pool(threads, os.getpid())
+
+
+def least(values: np.ndarray):
+    """The smallest value; NaN if there is one. Large arrays are looked at by all threads."""
+    threads = thread_count()
+    if len(values) < LARGE or threads == 1:
+        return values.min()
+    parts = np.array_split(values, threads)
+    return np.min(list(pool_of(threads).map(np.min, parts)))
 
 
 class Workers:

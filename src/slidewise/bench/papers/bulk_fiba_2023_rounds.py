@@ -140,13 +140,14 @@ class Window:
 def combines_of(name: str, part: int, m: int, d: int, bulk_insert: bool, rounds: int = 8) -> float:
     """How many combines that part of a round takes in a tree."""
     made = Window(name, "sum", 16 * m, d, trees.counter())
-    assert isinstance(made.of, Rounds)
+    tree = made.of
+    assert isinstance(tree, Rounds)
     made.run(4, m, bulk_insert)
     out, into = (BULK if made.bulk else SINGLY), (BULK if made.bulk and bulk_insert else SINGLY)
     counted = {EVICT: 0, INSERT: 0}
     for _ in range(rounds):
-        first = made.of.next
-        counted[EVICT] += combines(lambda: made.of.run_bulk(1, m, out, NOT))
-        made.of.next = first
-        counted[INSERT] += combines(lambda: made.of.run_bulk(1, m, NOT, into))
+        first = tree.next
+        counted[EVICT] += combines(lambda: tree.run_bulk(1, m, out, NOT))
+        tree.next = first
+        counted[INSERT] += combines(lambda: tree.run_bulk(1, m, NOT, into))
     return counted[part] / rounds

@@ -124,9 +124,9 @@ def spread(ns: np.ndarray) -> Row:
 def violins(axes, rows: list[Row]) -> None:
     """One for each row: mean as a red dot, median as a thick line, 99.9 % and 99.999 % as thin ones."""
     for k, row in enumerate(rows):
-        bins = dict(tuple(map(int, pair.split(":"))) for pair in row["bins"].split())
+        bins = {int(b): int(count) for b, count in (pair.split(":") for pair in row["bins"].split())}
         levels = np.arange(min(bins) - 1, max(bins) + 2)
-        width = np.sqrt(np.array([bins.get(int(level), 0) for level in levels], float))
+        width = np.sqrt([float(bins.get(int(level), 0)) for level in levels])
         width *= 0.42 / width.max()
         axes.fill_betweenx(2.0 ** (levels / STEPS), k - width, k + width, color="#9ecae1", linewidth=0)
         for value, half, thick in (

@@ -176,3 +176,25 @@ def test_an_infinity_leaves_no_trace_here_and_does_elsewhere():
     x = [1.0, float("inf"), 2.0, 3.0, 4.0]
     ours = sw.rolling(pa.table({"t": range(5), "x": x}), time="t", windows=[sw.rows(2)], aggs=AGGS)
     assert ours.column("sum_2r").to_pylist()[3:] == [5.0, 7.0]
+
+
+def test_duckdb_takes_nan_for_a_value_too():
+    """SQL orders NaN above +inf and sums propagate it, as here: frames with ties, nulls and NaN."""
+    duckdb = pytest.importorskip("duckdb")
+    df = frame("many", sort=False)
+    rng = np.random.default_rng(1)
+    x = np.where(rng.random(len(df)) < 0.1, np.nan, rng.normal(size=len(df)))
+    table = pa.table(
+        {"t": df["t"], "k": df["k"], "x": pa.array(x, mask=rng.random(len(df)) < 0.1), "row": range(len(df))}
+    )
+    assert df.duplicated(["k", "t"]).any() and table["x"].null_count and np.isnan(table["x"].drop_null()).any()
+    con = duckdb.connect()
+    con.register("d", table)
+    words = {"n": "count", "sum": "sum", "mean": "avg", "min": "min", "max": "max"}
+    chosen = ", ".join(f"{word}(x) over w as {agg}" for agg, word in words.items())
+    over = "partition by k order by t range between interval 20 second preceding and current row"
+    theirs = con.sql(f"select row, {chosen} from d window w as ({over}) order by row").to_arrow_table()
+    ours = sw.rolling(table, time="t", by="k", windows={"w": "20s"}, aggs=AGGS, closed="both")
+    for agg in words:
+        assert ours.column(f"{agg}_w").null_count == theirs.column(agg).null_count
+        close(ours.column(f"{agg}_w").to_pylist(), theirs.column(agg).to_pylist(), agg)

@@ -1,5 +1,8 @@
 """Every window kind and emit mode of `rolling` and `as_of` against loops over all rows."""
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -196,3 +199,29 @@ def test_compiled_aggregates(exclude, frame, by, closed):
 
 def same(a, b):
     return a == b or (a is not None and b is not None and a != a and b != b)
+
+
+def test_as_of_many_queries_on_every_kind_of_frame():
+    """Sums of whole numbers by search and prefix sums: many queries in one pass, ties between labels and events among them."""
+    rng = np.random.default_rng(0)
+    events, labels, keys = 60_000, 100_000, 40
+    data = pa.table(
+        {"t": rng.integers(0, 9000, events), "k": rng.integers(0, keys, events), "x": rng.integers(0, 9, events)}
+    )
+    queries = pa.table({"t": rng.integers(0, 9000, labels), "k": rng.integers(0, keys + 1, labels)})
+    asked = dict(time="t", by="k", windows={"w": 500}, aggs={"s": sw.sum("x"), "n": sw.count()})
+    total, count = np.zeros(labels, np.int64), np.zeros(labels, np.int64)
+    for key in range(keys):
+        own = np.flatnonzero(data["k"].to_numpy() == key)
+        own = own[np.argsort(data["t"].to_numpy()[own], kind="stable")]
+        times, sums = data["t"].to_numpy()[own], np.concatenate([[0], np.cumsum(data["x"].to_numpy()[own])])
+        at = np.flatnonzero(queries["k"].to_numpy() == key)
+        moments = queries["t"].to_numpy()[at]
+        start, end = np.searchsorted(times, moments - 500, "left"), np.searchsorted(times, moments, "left")
+        total[at], count[at] = sums[end] - sums[start], end - start
+    for make in (lambda table: table, pa.Table.to_pandas, pl.from_arrow):
+        found = sw.as_of(make(queries), make(data), **asked)
+        assert type(found) is type(make(queries))
+        table = pa.table(found) if not isinstance(found, pd.DataFrame) else pa.Table.from_pandas(found)
+        assert table["n_w"].to_pylist() == count.tolist()
+        assert table["s_w"].fill_null(0).to_pylist() == total.tolist()

@@ -263,10 +263,10 @@ def sweep_tree(job: Job, starts, ends, coarse: bool):
     if coarse and n:
         edges = np.unique(np.append(starts, 0))
         places = edges[np.searchsorted(edges, places, side="right") - 1].astype(np.int64)
-    places, *frames = job.indexes(places, starts, ends)
+    filed, first, behind = job.indexes(places, starts, ends)
     if n:
         slider = tree_frames.Slider(job.alg, job.typed, int(starts[0]))
-        job.workers.pieces(lambda i, j: slider.run(places, job.X, job.mask, *frames, OUT, OK, i, j), 0, n)
+        job.workers.pieces(lambda i, j: slider.run(filed, job.X, job.mask, first, behind, OUT, OK, i, j), 0, n)
     return job.done(OUT, OK)
 
 

@@ -3,6 +3,7 @@
 A target has a place in sorted order. `restore` brings results back to the order of the table they are added to.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,7 +63,7 @@ class Passing:
 class Targets:
     table: pa.Table
     """What the results are added to."""
-    frames: dict[str, Frames | Passing]
+    frames: Mapping[str, Frames | Passing]
     offsets: np.ndarray | None
     """Where each key's targets begin, if known."""
     ordered: Ordered | None = None

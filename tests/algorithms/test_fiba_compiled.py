@@ -77,8 +77,20 @@ def perform(op, script, X) -> tuple[list, list, Forest]:
     table = np.array(script) if op.compiled else script
     run = play if op.compiled else play.py_func
     if not op.compiled:
-        space = vars(twin(fiba_drivers)) | {name: value for name, value in globals().items() if name not in vars(fiba_drivers)}
-        for name in ("bulk_insert", "insert", "evict", "evict_at", "bulk_evict", "rank", "select", "answer", "answer_range"):
+        space = vars(twin(fiba_drivers)) | {
+            name: value for name, value in globals().items() if name not in vars(fiba_drivers)
+        }
+        for name in (
+            "bulk_insert",
+            "insert",
+            "evict",
+            "evict_at",
+            "bulk_evict",
+            "rank",
+            "select",
+            "answer",
+            "answer_range",
+        ):
             space[name] = getattr(twin(fiba_drivers), name)
         space["node_row"] = twin(fiba_drivers).node_row
         run = type(run)(run.__code__, space)
@@ -188,3 +200,29 @@ def test_a_forest_serves_many_trees():
         forest.query(key, OUT, OK)
         kept = times[(keys == key) & ((times > 2000) | (key % 7 != 0))]
         assert result(op, OUT, OK, 0) == kept.sum() and forest.size(key) == len(kept)
+
+
+def test_floats_taken_in_as_they_arrive_leave_no_trace_when_they_go():
+    """A commutative operator takes inserts in where they arrive; infinities and NaN among them go without a trace."""
+    op = sw.operator(lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0, commutative=True, name="floats").typed(
+        (object,)
+    )
+    forest, rnd, live = Forest(op, 1, 2), random.Random(9), {}
+    OUT, OK = [None], [0]
+    for step in range(600):
+        t = rnd.randrange(4000)
+        x = rnd.choice([float("inf"), float("-inf"), float("nan")]) if step % 10 == 0 else rnd.uniform(-1e6, 1e6)
+        if t not in live:
+            live[t] = x
+            forest.insert(0, t, (x,))
+        forest.query(0, OUT, OK)
+        assert (OUT[0] == OUT[0]) <= all(v == v for v in live.values())
+    forest.check()
+    for t in [t for t, x in live.items() if not abs(x) < float("inf")]:
+        assert forest.evict_at(0, t)
+        del live[t]
+    while live:
+        forest.query(0, OUT, OK)
+        assert abs(OUT[0] - sum(live.values())) <= 1e-12 * sum(map(abs, live.values()))
+        del live[min(live)]
+        forest.evict(0)

@@ -50,6 +50,21 @@ def test_the_worked_example_of_section_2():
     assert list(forest.export(0)[0]) == [3.0, 4.0, 6.0, 6.5]
 
 
+def test_the_worked_example_of_section_2_with_max():
+    op = sw.operator(lift=lambda v: v, combine=max, identity=float("-inf"), name="max").typed((object,))
+    forest = Forest(op, 1, 2)
+    for t, v in [(2.0, 4), (3.0, 3), (4.0, 0), (6.0, 4)]:
+        forest.insert(0, t, (v,))
+    found = [whole(forest)]
+    for t, v in [(6.5, 4), (2.3, 5)]:
+        forest.insert(0, t, (v,))
+        found.append(whole(forest))
+    for now in (7.2, 7.7):
+        forest.bulk_evict(0, now - 5)
+        found.append(whole(forest))
+    assert found == [4, 4, 5, 5, 4]
+
+
 def test_a_time_that_is_there_combines_on_the_right():
     forest = Forest(LETTERS, 1, 2)
     for t, x in [(2, "b"), (1, "a"), (2, "c"), (1, "d")]:
@@ -59,8 +74,8 @@ def test_a_time_that_is_there_combines_on_the_right():
 
 
 def _sibling_on_the_left_spine():
-    """     3                 1
-         0 1 2   4    ->     0   2 3        evicting 4: the right leaf takes from the left finger, which must be repaired"""
+    """3                 1
+    0 1 2   4    ->     0   2 3        evicting 4: the right leaf takes from the left finger, which must be repaired"""
     forest = Forest(LETTERS, 1, 2)
     for t in (1, 2, 3, 4, 0):
         forest.insert(0, t, (t,))
@@ -80,8 +95,8 @@ def test_errata_left_spine_sibling_is_what_the_test_sees(monkeypatch):
 
 
 def _the_last_inner_child():
-    """     2   5   8
-         0 1 3 4 6 7 9      from 1 to 9: of the children between the ends, 3 4 and 6 7, the last one must be there too"""
+    """2   5   8
+    0 1 3 4 6 7 9      from 1 to 9: of the children between the ends, 3 4 and 6 7, the last one must be there too"""
     forest, model = Forest(LETTERS, 1, 2), Model(LETTERS)
     for t in range(10):
         forest.insert(0, t, (t,))
@@ -133,19 +148,36 @@ def test_errata_every_node_down_the_right_spine_is_what_the_test_sees(monkeypatc
         _all_of_the_right_spine()
 
 
-@pytest.mark.parametrize("mu", [2, 3, 4, 8, 16])
-def test_claim_1_every_arity_splits_into_nodes_of_mu_to_2_mu(mu):
-    """The parts of a bulk split: none below mu (claim 1 as corrected), none so full that the next insert splits it again."""
+def _parts_of_the_paper(mu, arity):
+    """Claim 1 as corrected: parts of mu + 1, the last one has what is left."""
+    count, rest = divmod(arity, mu + 1)
+    return [mu + 1] * count + [mu] if rest == mu else [mu + 1] * (count - 1) + [mu + 1 + rest]
 
+
+def _parts_of_ours(mu, arity):
     class Mu:
         min_arity = mu
 
     steps = twin(fiba_bulk_insert)
+    parts = steps.parts_of(Mu, arity)
+    return [steps.arity_of_part(arity, parts, part) for part in range(parts)]
+
+
+@pytest.mark.parametrize("mu", [2, 3, 4, 8, 16])
+def test_claim_1_every_arity_splits_into_nodes_that_lemma_3_pays_for(mu):
+    """Legitimate nodes, none of ours so full that the next entry splits it again, in as few parts as there can be; and the coins
+    of an over-full node pay 3 for each part split off, and what the parts must keep: 1 where they have mu, 2 where 2 mu."""
     for arity in range(2 * mu + 1, 60 * mu):
-        parts = steps.parts_of(Mu, arity)
-        sizes = [steps.arity_of_part(arity, parts, part) for part in range(parts)]
-        assert sum(sizes) == arity
-        assert mu <= min(sizes) and max(sizes) <= 2 * mu - 1
+        ours, papers = _parts_of_ours(mu, arity), _parts_of_the_paper(mu, arity)
+        assert sum(ours) == sum(papers) == arity
+        assert mu <= min(papers) and max(papers) <= 2 * mu
+        assert mu <= min(ours) and max(ours) <= 2 * mu - 1
+        assert len(ours) == -(-arity // (2 * mu - 1))
+        for parts in (ours, papers):
+            needed = (
+                3 * (len(parts) - 1) + sum(part == mu for part in parts) + 2 * sum(part == 2 * mu for part in parts)
+            )
+            assert needed <= 2 + 2 * (arity - 2 * mu)
 
 
 def test_bulk_evict_merges_with_a_neighbour_that_is_no_sibling():

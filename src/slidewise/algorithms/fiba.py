@@ -17,9 +17,9 @@ finger instead of the root (fiba_aggregates.py). Arity is restored after the fac
     evict        oldest: O(1) amortised; at any time t: O(log d) amortised
     query        at most 2 combines; of a range: O(log d_from + log d_to + log n_range)           (fiba_ranges.py)
     rank, select O(log d): how many entries are at or before t; the j-th oldest                   (fiba_ranges.py)
-    bulk evict   all at or before t: O(log m) amortised for m entries, and how many there were    (fiba_bulk.py)
-    bulk insert  m entries: O(log d + m (1 + log(d / m))) amortised                               (fiba_bulk.py)
-    height       1 + log_mu(n) at most
+    bulk evict   all at or before t: O(log m) amortised for m entries, and how many there were    (fiba_bulk_evict.py)
+    bulk insert  m entries: O(log d + m (1 + log(d / m))) amortised                               (fiba_bulk_insert.py)
+    height       2 + log_mu(n) at most
 
 The kernels take (k, op, A, H, N, V, ...): k the Shape (minimum arity, fingers or not), op the typed operator, A the header of
 the arena, H that of the tree, N words and V states (fiba_nodes.py), all as pointers (`ptr`, `open_state`). They find room or
@@ -31,8 +31,8 @@ which does all of it:
 """
 
 from slidewise.algebra.cache import inlined, kernel
-from slidewise.algebra.kernel import assign, combine, commutes, get, put
-from slidewise.algorithms.fiba_aggregates import all_below, descend, rise, rise_with, span
+from slidewise.algebra.kernel import assign, combine, get, put
+from slidewise.algorithms.fiba_aggregates import descend, rise, rise_with, span
 from slidewise.algorithms.fiba_balance import overflow, shrink, split
 from slidewise.algorithms.fiba_nodes import (
     COUNT,
@@ -56,6 +56,7 @@ from slidewise.algorithms.fiba_nodes import (
     free_node,
     has_fingers,
     hi_of,
+    in_any_order,
     level_of,
     lo_of,
     min_arity,
@@ -174,7 +175,7 @@ def insert_anywhere(k, op, A, H, N, V, t, s):
         if size_of(N[x]) == cap(k):
             insert_too_many(k, op, A, H, N, V, u, i)
             return
-    if commutes(op):
+    if in_any_order(k):
         rise_with(k, op, A, H, N, V, u, delta, s)
     else:
         rise(k, op, A, H, N, V, u, 0, delta, 0)
@@ -217,25 +218,29 @@ def append_leaf(k, op, A, H, N, V, u, p, t, s):
     """The same where the parent p of the full leaf u has room: its aggregate goes on where it ended, with the leaf that is now
     behind it and the separator."""
     x, z = row(k, u), row(k, p)
-    last, i = hi_of(N[x]) - 1, hi_of(N[z])
-    N[x] = (N[x] & ~RIGHT) - ONE_MORE
-    copy_entry(k, op, N, V, u, last, p, i)
-    at = child_slot(k, p, i)
-    put(op, V, at, all_below(k, op, N, V, u, get(op, V, at)))
-    N[z + TIMES + cap(k) + i] = u | size_of(N[x]) << COUNT
-    N[z] += ONE_MORE
+    head, above = (N[x] & ~RIGHT) - ONE_MORE, N[z]
+    lo, last, i = lo_of(head), hi_of(head), hi_of(above)
     y = new_leaf(k, A, N, RIGHT)
-    set_child(k, N, p, i + 1, y)
     H[RIGHTMOST] = y
     N[row(k, y)] += ONE_MORE
+    N[x] = head
+    N[z] = above + ONE_MORE
+    N[z + TIMES + i] = N[x + TIMES + last]
+    N[z + TIMES + cap(k) + i] = u | size_of(head) << COUNT
+    set_child(k, N, p, i + 1, y)
     N[row(k, y) + TIMES + 1] = t
     put(op, V, slot(k, y) + 1, s)
+    at = child_slot(k, p, i)
+    acc = assign(op, get(op, V, at), get(op, V, slot(k, u) + lo))
+    acc = span(k, op, V, u, acc, lo, last, False)
+    put(op, V, at, acc)
     own = own_slot(k, p)
-    acc = combine(op, get(op, V, own), get(op, V, own), get(op, V, at))
-    acc = combine(op, acc, acc, get(op, V, slot(k, p) + i))
-    put(op, V, own, acc)
+    whole = combine(op, get(op, V, own), get(op, V, own), acc)
+    whole = combine(op, whole, whole, get(op, V, slot(k, u) + last))
+    put(op, V, own, whole)
+    put(op, V, slot(k, p) + i, get(op, V, slot(k, u) + last))
     at = own_slot(k, y)
-    put(op, V, at, s if N[z + PARENT] == 0 else combine(op, get(op, V, at), acc, s))
+    put(op, V, at, s if N[z + PARENT] == 0 else combine(op, get(op, V, at), whole, s))
 
 
 @inlined
@@ -257,17 +262,19 @@ def insert(k, op, A, H, N, V, t, s):
         return
     if has_fingers(k):
         x = row(k, u)
-        hi = hi_of(N[x])
+        head = N[x]
+        hi = hi_of(head)
         if N[x + TIMES + hi - 1] < t:
             H[SIZE] += 1
-            if size_of(N[x]) == cap(k) - 1:
+            if size_of(head) == cap(k) - 1:
                 append_to_full(k, op, A, H, N, V, t, s)
                 return
             if hi == cap(k):
-                slide(k, op, N, V, u, 1 - lo_of(N[x]))
-                hi = hi_of(N[x])
+                slide(k, op, N, V, u, 1 - lo_of(head))
+                head = N[x]
+                hi = hi_of(head)
+            N[x] = head + ONE_MORE
             N[x + TIMES + hi] = t
-            N[x] += ONE_MORE
             put(op, V, slot(k, u) + hi, s)
             at = own_slot(k, u)
             put(op, V, at, combine(op, get(op, V, at), get(op, V, at), s))
@@ -283,8 +290,7 @@ def evict_last_of_leaf(k, op, A, H, N, V, u):
         i = lo_of(N[row(k, p)])
         b = child(k, N, p, i + 1)
         head = N[row(k, b)]
-        enough = min_arity(k) if N[row(k, p) + PARENT] != 0 else 2
-        if lo_of(head) > 0 and not head & RIGHT and size_of(head) + 1 < cap(k) and size_of(N[row(k, p)]) >= enough:
+        if lo_of(head) > 0 and not head & RIGHT and size_of(head) + 1 < cap(k) and size_of(N[row(k, p)]) > 1:
             copy_entry(k, op, N, V, p, i, b, lo_of(head) - 1)
             N[row(k, b)] = (head - 1) | LEFT
             N[row(k, p)] += 1
@@ -303,14 +309,15 @@ def evict(k, op, A, H, N, V):
     if has_fingers(k):
         u = H[LEFTMOST]
         x = row(k, u)
-        N[x] += 1
+        head = N[x] + 1
+        N[x] = head
         H[SIZE] -= 1
-        if size_of(N[x]) == 0:
+        if size_of(head) == 0:
             evict_last_of_leaf(k, op, A, H, N, V, u)
         elif H[HEIGHT] == 0:
-            lo, at = lo_of(N[x]), own_slot(k, u)
+            lo, at = lo_of(head), own_slot(k, u)
             acc = assign(op, get(op, V, at), get(op, V, slot(k, u) + lo))
-            put(op, V, at, span(k, op, V, u, acc, lo, hi_of(N[x]), False))
+            put(op, V, at, span(k, op, V, u, acc, lo, hi_of(head), False))
     else:
         evict_at(k, op, A, H, N, V, oldest(k, H, N))
 

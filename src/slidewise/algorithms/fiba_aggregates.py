@@ -184,7 +184,10 @@ def rise(k, op, A, H, N, V, u, level, delta, hit):
 
 @inlined
 def rise_with(k, op, A, H, N, V, u, delta, s):
-    """As `rise`, for one state more below u and an operator that commutes: each aggregate takes it in, one combine each."""
+    """As `rise`, for one state more below u and an operator that commutes: each aggregate takes it in, one combine each.
+
+    Of floats, aggregates are then sums in the order of arrival instead of that of time: as exact, but other roundings. What is
+    evicted is never subtracted; a node that loses something is combined anew."""
     while True:
         x = row(k, u)
         p = N[x + PARENT]

@@ -1,16 +1,21 @@
 """Arity: splits, merges and moves between neighbours, and the height of the tree.
 
-fiba-2019 section 3.3, with MAX_ARITY = 2 mu = 2 MIN_ARITY: every node but the root has mu to 2 mu children (a leaf one entry less
-than that), the root at least 2. One exception, at leaves only and so without any weight for height or bounds: the leaf under a
-finger may have as little as one entry. In-order inserts and evicts then move nothing: the right leaf is left full behind, the left
-one runs empty and hands over to the next.
+fiba-2019 section 3.3, with MAX_ARITY = 2 mu = 2 MIN_ARITY: a node off the spines has mu to 2 mu children (a leaf one entry less
+than that), and every node at least one entry. The spines are laxer than in the paper: their nodes may have as few as 2
+children, the leaves under the fingers as little as one entry. In-order inserts and evicts then move next to nothing: the right
+side leaves full nodes behind, the left side runs down and hands over to the next. (Only what comes at the very end or goes from
+the very front is treated so: an insert further in splits spine nodes in the middle, like all others.) The bounds hold: every
+spine node has a child off the spine, with mu^level entries below it or more, so a finger search takes O(log d) steps and the height
+is at most 2 + log_mu(n); and rebalancing is amortised O(1) by the coins of Lemma 9, with one coin on a spine node of 2
+children and two on one that has lost the second: a split at 2 mu + 1 (four coins) into 2 mu - 1 and 2 leaves two for the
+parent, a merge of 1 with at most 2 mu - 2 (two coins) leaves one.
 
-Two more freedoms that the coins of Lemma 9 pay for, because they move entries between neighbours once and then stop: a
-node that overflows gives to its left neighbour, if that has room for mu / 2 or more, before it splits (so a run of inserts at one
-place leaves full nodes behind); and a node that falls short takes half of what its neighbour has more.
+One more freedom that the coins pay for, because it moves entries between neighbours once and then stops: a node that overflows
+gives to its left neighbour, if that has room for mu / 2 or more, before it splits (so a run of inserts at one place leaves full
+nodes behind). A node that falls short takes half of what its neighbour has more.
 """
 
-from slidewise.algebra.cache import kernel
+from slidewise.algebra.cache import inlined, kernel
 from slidewise.algorithms.fiba_aggregates import settle
 from slidewise.algorithms.fiba_nodes import (
     HEIGHT,
@@ -172,8 +177,10 @@ def overflow(k, op, A, H, N, V, u, at):
     p = N[x + PARENT]
     hit = head & SPINE if p != 0 else SPINE
     late = 2 * at >= lo + hi
-    if has_fingers(k) and level_of(head) == 0:
-        if late and (p == 0 or head & RIGHT):
+    if has_fingers(k):
+        # What is left behind lacks one entry of a full node. Of three, that is too many.
+        at_the_end = late if level_of(head) == 0 else at == hi - 1 and min_arity(k) > 2
+        if at_the_end and (p == 0 or head & RIGHT):
             p, i = split(k, op, A, H, N, V, u, hi - 2)
             return p, i, hit
         if at == lo and (p == 0 or head & LEFT):
@@ -193,6 +200,13 @@ def overflow(k, op, A, H, N, V, u, at):
     return p, i, hit
 
 
+@inlined
+def merged_below(k, level):
+    """Two nodes are merged if they have fewer entries together: inner nodes must not be full afterwards, or they might split again
+    at once, and so on upwards."""
+    return cap(k) if level == 0 else cap(k) - 1
+
+
 @kernel
 def underflow(k, op, A, H, N, V, u):
     """u, not the root, is too small: take from a neighbour, or merge. Returns its parent and the spines touched."""
@@ -205,7 +219,7 @@ def underflow(k, op, A, H, N, V, u):
     # Both neighbours count: the errata to Figure 7 of fiba-2019, where a sibling on the left spine is forgotten.
     hit = (first | second) & SPINE
     left, right = size_of(first), size_of(second)
-    if left + right + 1 < cap(k):
+    if left + right + 1 < merged_below(k, level_of(first)):
         i = merge(k, op, A, H, N, V, p, i)
         settle(k, op, N, V, p, i)
     else:
@@ -237,10 +251,7 @@ def shrink(k, op, A, H, N, V, u, hit):
                 H[RIGHTMOST] = 0
                 u = 0
             return u, hit
-        if level == 0 and head & SPINE:
-            if size > 0:
-                return u, hit
-        elif size >= min_arity(k) - 1:
+        if size >= (1 if head & SPINE else min_arity(k) - 1):
             return u, hit
         u, touched = underflow(k, op, A, H, N, V, u)
         hit |= touched

@@ -2,6 +2,7 @@
 
 bulk-fiba-2023 section 4. Nothing is done for a single evicted entry: subtrees are dropped whole.
 
+    few        what goes is in the first leaves, as it mostly is: these are emptied one by one, FEW at most
     search     from the left finger up to the first node that keeps an entry, then down along t. For each node on the way: its
                neighbour, the next node of the same level, perhaps not a sibling, and where their ways part
     pass up    each node on the way that is now too small takes from its neighbour (`give_left`), or is poured into it, through
@@ -15,8 +16,9 @@ keeps an entry.
 """
 
 from slidewise.algebra.cache import kernel
+from slidewise.algorithms.fiba import evict, oldest
 from slidewise.algorithms.fiba_aggregates import descend, settle
-from slidewise.algorithms.fiba_balance import free_suffixes, give_left, make_root, pour, shrink
+from slidewise.algorithms.fiba_balance import free_suffixes, give_left, make_root, merged_below, pour, shrink
 from slidewise.algorithms.fiba_nodes import (
     COMMON,
     DROPPED,
@@ -33,7 +35,6 @@ from slidewise.algorithms.fiba_nodes import (
     SIZE,
     SPINE,
     TIMES,
-    cap,
     child,
     drop_children,
     free_node,
@@ -48,16 +49,20 @@ from slidewise.algorithms.fiba_nodes import (
 )
 from slidewise.algorithms.fiba_ranges import rank
 
+FEW = 2
+"""Leaves that are emptied before the tree is cut: a cut costs as much as several of them."""
+
 
 @kernel
 def bulk_evict(k, op, A, H, N, V, t):
     """Remove everything at or before t; returns how many entries went."""
+    few = first_leaves(k, op, A, H, N, V, t) if has_fingers(k) else 0
+    if H[SIZE] == 0 or t < oldest(k, H, N):
+        return few
     gone = rank(k, A, H, N, t, True)
-    if gone == 0:
-        return 0
     if gone == H[SIZE]:
         clear(k, A, H, N)
-        return gone
+        return few + gone
     H[SIZE] -= gone
     top, hit = top_of_cut(k, A, H, N, t)
     cut_down(k, A, N, top, t)
@@ -65,6 +70,30 @@ def bulk_evict(k, op, A, H, N, V, t):
     top, hit = shrink(k, op, A, H, N, V, top, hit)
     new_left_side(k, op, H, N, V, top)
     descend(k, op, H, N, V, top, hit)
+    return few + gone
+
+
+@kernel
+def first_leaves(k, op, A, H, N, V, t):
+    """Remove what is at or before t in the first leaves; returns how many entries went. The leaf under the finger may shrink to
+    one entry, and keeps the aggregate from each of its entries on: nothing is repaired until it has run empty."""
+    gone = 0
+    for _ in range(FEW):
+        if H[HEIGHT] == 0:
+            return gone
+        x = row(k, H[LEFTMOST])
+        head = N[x]
+        lo, hi = lo_of(head), hi_of(head)
+        i = place_after(k, N, H[LEFTMOST], t)
+        count = i - lo
+        gone += count
+        if i < hi:
+            N[x] = head + count
+            H[SIZE] -= count
+            return gone
+        N[x] = head + (count - 1)
+        H[SIZE] -= count - 1
+        evict(k, op, A, H, N, V)
     return gone
 
 
@@ -141,11 +170,11 @@ def mend(k, op, A, N, V, top):
         size = size_of(N[row(k, u)])
         common = A[NODE + above]
         first = lo_of(N[row(k, common)])
-        enough = 1 if level == 0 and has_fingers(k) else min_arity(k) - 1
+        enough = 1 if has_fingers(k) else min_arity(k) - 1
         if size < enough:
             hit |= N[row(k, w)] & SPINE
             more = size_of(N[row(k, w)])
-            if size + more + 1 < cap(k):
+            if size + more + 1 < merged_below(k, level):
                 pour(k, op, N, V, u, common, first, w)
                 for dead in range(level, above):
                     free_node(k, A, N, A[NODE + dead])

@@ -2,14 +2,20 @@
 
 bulk-fiba-2023 section 5. Entries younger than the youngest are appended. The others share one pass:
 
-    search     for each entry its leaf, from the leaf of the one before: up to the lowest node that has a later time, and down. An
-               entry whose time is there, perhaps in an inner node, is noted to be combined on the right
+    search     for each entry its leaf, from the leaf of the one before: up to the lowest node that has a later time, and down,
+               unless it belongs to the same place. An entry whose time is there, perhaps in an inner node, is noted to be
+               combined on the right
     plan       how many nodes the pass can need: if the arena is short, nothing has changed yet
-    pass up    level by level: entries that go into the same node are merged with its own; what is too much is split off as
-               even parts of mu to 2 mu - 1 children (the bound of Claim 1, with parts as full as the coins of Lemma 3 allow).
-               The entry between two parts goes up: until it is taken in there, it waits in the slot before the first entry
-               of the part it comes before
+    pass up    level by level: entries that go into the same node are merged with its own; what is too much is split off, in parts
+               of mu to 2 mu - 1 children. The entry between two parts goes up: until it is taken in there, it waits in the
+               slot before the first entry of the part it comes before
     pass down  the spines
+
+The split is Claim 1's in what it promises (each part a legitimate node, none so full that the next entry splits it) but not in the
+parts: as few as there can be, and even, where the paper takes parts of mu + 1 and one last that has the rest. Parts of mu + 1
+leave nodes little more than half full, which costs memory and height; with even parts, the more there are the fuller. The
+coins of Lemma 3 pay for them too: a node of a > 2 mu children has 2 + 2 (a - 2 mu) of them; its t parts need 3 (t - 1) to be split
+off and sent up, and one for each part of exactly mu. The tests of the papers hold both splits against that sum.
 
 A level hands the next one a list of the children it has touched: a node as it was, followed by its new parts, negated. They
 wait in G, 2 * BATCH words for the places found and two lists that change roles.
@@ -170,19 +176,28 @@ def find_places(k, A, H, N, TS, lo, hi, G):
         A[TOUCHED + level] = 1
     u, i = find(k, A, H, N, TS[lo])
     new = 0
+    after = TS[lo]  # the first time behind the place of the entry before, where it is known
     for j in range(lo, hi):
         t = TS[j]
+        if t < after:  # the same place
+            new += 1
+            G[2 * (j - lo)] = u
+            G[2 * (j - lo) + 1] = 0
+            continue
         x = row(k, u)
         while N[x + TIMES + hi_of(N[x]) - 1] < t and N[x + PARENT] != 0 and not N[x] & RIGHT:
             u = N[x + PARENT]
             x = row(k, u)
         found = 0
+        after = t
         while True:
             x = row(k, u)
             head = N[x]
             i = place(k, N, u, t)
-            if i < hi_of(head) and N[x + TIMES + i] == t:
-                found = u | i << COUNT  # below it there are only times before t: what follows leads to the leaf before it
+            if i < hi_of(head):
+                after = N[x + TIMES + i]
+                if after == t:
+                    found = u | i << COUNT  # what follows leads to the leaf before it
             if level_of(head) == 0:
                 break
             u = child(k, N, u, i)

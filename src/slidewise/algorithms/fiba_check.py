@@ -107,7 +107,7 @@ class _Arena:
         if flags:
             self.spine[flags].append(u)
         assert 0 <= lo <= hi <= nodes.cap(k), "entries lie in the row"
-        fewest = 1 if parent == 0 or (level == 0 and flags) else k.min_arity - 1
+        fewest = 1 if parent == 0 or flags else k.min_arity - 1
         assert fewest <= hi - lo <= nodes.cap(k) - 1, f"{hi - lo} entries at level {level}, arity is out of bounds"
         entries = []
         for i in range(lo, hi + 1):

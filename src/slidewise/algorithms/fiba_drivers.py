@@ -8,7 +8,20 @@ OUT and OK the results and whether they are defined. fiba_forest.py allocates an
 """
 
 from slidewise.algebra.cache import entry, inlined
-from slidewise.algebra.kernel import combine, emit, get, lift, null_when_empty, open_state, ptr, put, reset, row, shift
+from slidewise.algebra.kernel import (
+    combine,
+    emit,
+    get,
+    lift,
+    null_when_empty,
+    open_arrays,
+    open_state,
+    ptr,
+    put,
+    reset,
+    row,
+    shift,
+)
 from slidewise.algorithms.fiba import evict, evict_at, insert, oldest, youngest
 from slidewise.algorithms.fiba_aggregates import total
 from slidewise.algorithms.fiba_bulk_evict import bulk_evict
@@ -172,9 +185,10 @@ def step_items(k, op, A_, H_, N_, V_, tree, W_, OUT, OK, lo, hi):
 
 
 @entry
-def run_rows(k, op, A_, H_, N_, V_, tree, T, X, MASK, window, OUT, OK, lo, hi):
+def run_rows(k, op, A_, H_, N_, V_, tree, T, X_, MASK, window, OUT_, OK_, lo, hi):
     """For each row: insert, evict the oldest while there are more than `window`, query. Returns the row it came to."""
     A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    X, OUT, OK = open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     masked = len(MASK) > 0
     for i in range(lo, hi):
         if not has_room(k, A, H):
@@ -188,9 +202,10 @@ def run_rows(k, op, A_, H_, N_, V_, tree, T, X, MASK, window, OUT, OK, lo, hi):
 
 
 @entry
-def run_cuts(k, op, A_, H_, N_, V_, tree, T, X, MASK, CUT, OUT, OK, lo, hi):
+def run_cuts(k, op, A_, H_, N_, V_, tree, T, X_, MASK, CUT, OUT_, OK_, lo, hi):
     """For each row: insert, evict everything at or before CUT, query. Returns the row it came to."""
     A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    X, OUT, OK = open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     masked = len(MASK) > 0
     for i in range(lo, hi):
         if not has_room(k, A, H):
@@ -206,8 +221,9 @@ def run_cuts(k, op, A_, H_, N_, V_, tree, T, X, MASK, CUT, OUT, OK, lo, hi):
 
 
 @entry
-def range_queries(k, op, A_, H_, N_, V_, tree, FROM, TO, OUT, OK, lo, hi):
+def range_queries(k, op, A_, H_, N_, V_, tree, FROM, TO, OUT_, OK_, lo, hi):
     """For each i: the lowered aggregate of the times from FROM[i] to TO[i], both included."""
     H, N, V = shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
+    OUT, OK = open_arrays(OUT_), ptr(OK_)
     for i in range(lo, hi):
         answer_range(k, op, H, N, V, FROM[i], TO[i], OUT, OK, i)

@@ -35,7 +35,14 @@ BATCH = 1 << 14
 
 
 def default_arity(op: TypedOperator) -> int:
-    """A cheap combine wants wide nodes, which are fewer; an expensive one narrow nodes, of which fewer partials are combined."""
+    """The minimum arity that suits the operator's cost.
+
+    A cheap combine wants wide nodes: they are fewer, and what a round costs is finding its way from one to the next. An
+    expensive one wants narrow nodes, of which fewer partials are combined anew. Measured in rounds of evict, insert, query, in
+    millions a second at d = 0, 16 and 1,024:
+
+        geomean (16 bytes)       8: 40, 16, 9.8     4: 30, 11, 5.7
+    """
     if op.compiled and op.operator.cost == "cheap" and op.state.row_bytes <= 64:
         return 8
     return 2 if op.compiled and op.state.row_bytes > 256 else 4
@@ -48,7 +55,7 @@ class Forest:
         arity = default_arity(op) if min_arity is None else min_arity
         if arity not in ARITIES:
             raise InputError(f"min_arity is one of {', '.join(map(str, ARITIES))}, not {min_arity!r}")
-        self.op, self.shape = op, Shape(arity, fingers)
+        self.op, self.shape = op, Shape(arity, fingers, op.operator.commutative)
         self.steps = fiba_drivers if op.compiled else twin(fiba_drivers)
         self.A, self.H, self.N, self.V = self._words(ARENA_WORDS), self._words(trees * TREE_WORDS), self._words(0), self._states(0)
         self._gone = 0

@@ -63,11 +63,12 @@ CHILD = (1 << COUNT) - 1
 
 
 class Shape:
-    """What of a tree is known when it is compiled: the minimum arity, and whether it has fingers (fiba) or not (btree)."""
+    """What of a tree is known when it is compiled: the minimum arity, whether it has fingers (fiba) or not (btree), and whether
+    states may be taken in in any order (a commutative operator)."""
 
-    def __init__(self, min_arity: int, fingers: bool = True):
-        self.min_arity, self.fingers = min_arity, fingers
-        self._numba_type_ = ShapeType(min_arity, fingers)
+    def __init__(self, min_arity: int, fingers: bool = True, commutative: bool = False):
+        self.min_arity, self.fingers, self.commutative = min_arity, fingers, commutative
+        self._numba_type_ = ShapeType(min_arity, fingers, commutative)
 
     def __repr__(self) -> str:
         return f"<{'fiba' if self.fingers else 'btree'} of min arity {self.min_arity}>"
@@ -76,9 +77,10 @@ class Shape:
 class ShapeType(types.Type):
     """The compile-time tag of a shape."""
 
-    def __init__(self, min_arity: int, fingers: bool):
-        self.min_arity, self.fingers = min_arity, fingers
-        super().__init__(name=f"tree[{min_arity},{'fingers' if fingers else 'plain'}]")
+    def __init__(self, min_arity: int, fingers: bool, commutative: bool):
+        self.min_arity, self.fingers, self.commutative = min_arity, fingers, commutative
+        words = ("fingers" if fingers else "plain", "any order" if commutative else "in order")
+        super().__init__(name=f"tree[{min_arity},{','.join(words)}]")
 
 
 @typeof_impl.register(Shape)
@@ -103,6 +105,11 @@ def has_fingers(k):
     return k.fingers
 
 
+def in_any_order(k):
+    """Whether states may be combined in any order."""
+    return k.commutative
+
+
 @overload(min_arity)
 def _min_arity(k):
     answer = k.min_arity
@@ -112,6 +119,12 @@ def _min_arity(k):
 @overload(has_fingers)
 def _has_fingers(k):
     answer = k.fingers
+    return lambda k: answer
+
+
+@overload(in_any_order)
+def _in_any_order(k):
+    answer = k.commutative
     return lambda k: answer
 
 

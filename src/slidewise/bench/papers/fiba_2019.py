@@ -172,6 +172,7 @@ def _uptick(found: dict, names: list[str], arities: list[int], ends: dict[str, i
         "all variants have an uptick when d = n: insert and evict are both at the old end, and nothing is restructured",
         f"{min(gains.values()):.1f} to {max(gains.values()):.1f} times as fast as at d = n / 2",
         [gain > 1 for gain in gains.values()],
+        "Without fingers an insert at the old end still walks and repairs the whole height of the tree.",
     )
 
 

@@ -40,7 +40,7 @@ class Real:
 THREE = ("sum", "geomean", "bloom")
 WINDOWS = (0.25, 1, 4, 16, 32)
 FULL_15 = Real(THREE, 2_000_000, WINDOWS, 1, True, FOUR)
-QUICK_15 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, FOUR)
+QUICK_15 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, TWO)
 TINY_15 = Real(("sum",), 4_000, (0.25, 32), 1, False, TWO)
 FULL_16 = Real(THREE, 2_000_000, WINDOWS, 1, True, (Tree(4), Tree(8)))
 QUICK_16 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, (Tree(4), Tree(8)))

@@ -15,7 +15,7 @@ import slidewise as sw
 from slidewise.engines.spark import processor as glue
 from slidewise.engines.spark import rebucket, upgrade
 from slidewise.engines.spark.log import Limits, decode_head
-from slidewise.engines.spark.packing import DROP, KEYS, LOAD, NOTES, Packer, blob_of
+from slidewise.engines.spark.packing import DROP, KEYS, LOAD, NOTES, Packer, Unpacker, blob_of
 from slidewise.errors import StateError
 from slidewise.live.spec import stream_spec
 from slidewise.planner.request import request
@@ -328,3 +328,15 @@ def test_blobs_are_cut_by_size() -> None:
         back.setdefault(row["slidewise_label"], []).extend(part.to_pylist())
     assert {k: sorted(r["id"] for r in v) for k, v in back.items()} == {k: list(range(k, 500, 3)) for k in range(3)}
     assert sorted((r for v in back.values() for r in v), key=lambda r: r["id"]) == sorted(rows.to_pylist(), key=lambda r: r["id"])
+
+
+def test_results_leave_in_types_that_spark_takes() -> None:
+    """Spark knows neither lists of a fixed size nor unsigned numbers."""
+    schema = pa.schema([("bars", pa.list_(pa.int64(), 2)), ("bits", pa.list_(pa.uint64(), 1)), ("n", pa.int64())])
+    taken = pa.schema([("bars", pa.list_(pa.int64())), ("bits", pa.list_(pa.decimal128(20, 0))), ("n", pa.int64())])
+    rows = pa.table([pa.array([[1, 2], None], schema.field(0).type), pa.array([[2**63], [0]], schema.field(1).type), [5, None]],
+                    schema=schema)  # fmt: skip
+    batch = pa.record_batch({"slidewise_blob": pa.array([blob_of(rows), None], pa.binary())})
+    found = pa.Table.from_batches(Unpacker(schema, taken)([batch]))
+    assert found.schema == taken
+    assert found.to_pylist() == rows.to_pylist()

@@ -75,16 +75,18 @@ class Packer:
 
 
 class Unpacker:
-    """For `mapInArrow`: rows from blobs."""
+    """For `mapInArrow`: rows from blobs of one schema, in the types that Spark takes (it knows no lists of fixed size)."""
 
-    def __init__(self, schema: pa.Schema):
-        self.schema = schema
+    def __init__(self, schema: pa.Schema, taken: pa.Schema):
+        self.schema, self.taken = schema, taken
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for blob in batch.column(BLOB):
                 if blob.is_valid:
-                    yield pa.ipc.read_record_batch(blob.as_buffer(), self.schema)
+                    rows = pa.ipc.read_record_batch(blob.as_buffer(), self.schema)
+                    columns = [c if c.type.equals(f.type) else c.cast(f.type) for c, f in zip(rows.columns, self.taken)]
+                    yield pa.RecordBatch.from_arrays(columns, schema=self.taken)
 
 
 def blob_of(table: pa.Table) -> bytes:

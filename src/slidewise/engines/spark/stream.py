@@ -168,7 +168,7 @@ class Road:
         if direct:
             found = found.where(~F.coalesce(F.startswith(F.col(METRICS), F.lit("-")), F.lit(False)))
         else:
-            found = found.select(BLOB).mapInArrow(Unpacker(self.spec.output_schema), schema)
+            found = found.select(BLOB).mapInArrow(Unpacker(self.spec.output_schema, arrow_schema(schema)), schema)
         shown = [n for n in self.spec.output_schema.names if self.spec.emit != "event" or n not in names]
         return found.select(*[_column(n).alias(names.get(n, n)) for n in shown])
 

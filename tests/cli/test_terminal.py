@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from slidewise.cli import terminal
-from slidewise.pipeline import Step
+from slidewise.cli.jobs import _ended
+from slidewise.pipeline import Step, Summary
 
 STEP = Step(number=0, rows=1200, seconds=0.5, watermark="2013-01-01T10:30:00.000Z", counts={})
 
@@ -48,3 +49,16 @@ def test_a_command_that_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.command_name() == "slidewise"
     monkeypatch.setattr(sys, "argv", ["/somewhere/slidewise/__main__.py"])
     assert terminal.command_name() == "slidewise"
+
+
+def test_what_a_stream_ends_with() -> None:
+    summary = Summary("flights", "stream", "parquet out")
+    assert _ended(summary.ended()) == "flights: nothing new since the last run; results in parquet out"
+    summary.steps.append(Step(0, 1200, 0.5, None, {"in": 1200, "out": 1300, "touched": 100, "bad": 0}))
+    summary.rows = 1200
+    told = _ended(summary.ended())
+    assert "1 micro-batches, 1,300 results; touched 100" in told
+    assert "stream.flush" not in told
+    summary.waiting = True
+    assert "--set stream.flush=true" in _ended(summary)
+    assert _ended(summary.ended("stopped")).endswith("Run it again to go on from here.")

@@ -73,6 +73,8 @@ def _told(checked: Checked) -> str:
 
 
 def _ended(summary: Summary) -> str:
+    if summary.mode == "stream" and summary.state == "finished" and not summary.steps:
+        return f"{summary.name}: nothing new since the last run; results in {summary.sink}"
     rate = f"{summary.rows / max(summary.seconds, 1e-9):,.0f} rows/s" if summary.rows else "no rows"
     text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s, {summary.rows:,} rows, {rate}; "
     text += f"results in {summary.sink}"

@@ -82,7 +82,8 @@ def _ended(summary: Summary) -> str:
         return text
     counts = {key: value for key, value in summary.counts.items() if key not in ("in", "out") and value}
     told = ", ".join(f"{key} {value:,}" for key, value in counts.items())
-    text += f"\n{len(summary.steps)} micro-batches, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
+    batches = "1 micro-batch" if len(summary.steps) == 1 else f"{len(summary.steps):,} micro-batches"
+    text += f"\n{batches}, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
     if summary.state == "stopped":
         return f"{text}\nRun it again to go on from here."
     if summary.waiting:

@@ -171,11 +171,9 @@ class Engine:
 
 
 FULL = Engine(
-    2**13, 2_000_000, 20_000, 2_000, 2, (0, 2**4, 2**8, 2**12), (1, 2**4, 2**8, 2**13), (1, 2**3, 2**6, 2**9, 2**12)
+    2**13, 2_000_000, 4_000, 1_000, 2, (0, 2**4, 2**8, 2**12), (1, 2**4, 2**8, 2**13), (1, 2**3, 2**6, 2**9, 2**12)
 )
-QUICK = Engine(
-    2**13, 300_000, 4_000, 500, 1, (0, 2**6, 2**12), (2**4, 2**8, 2**13), (1, 2**5, 2**10), ("bfinger4", "bclassic4")
-)
+QUICK = Engine(2**13, 200_000, 1_000, 200, 1, (0, 2**12), (2**4, 2**13), (1, 2**5, 2**10), ("bfinger4", "bclassic4"))
 TINY = Engine(2**6, 2_000, 100, 100, 1, (0, 2**5), (2**3, 2**6), (1, 2**4), ("bfinger4", "bclassic4"))
 
 
@@ -183,7 +181,7 @@ def rate(spark, rows: int, d: int, query, repeats: int, progress: Progress, what
     """Rows a second of a whole job, after one that was not counted."""
     progress(what)
     df = events(spark, rows, d)
-    finish(query(events(spark, min(rows, 10_000), 0)))
+    finish(query(events(spark, min(rows, 2_000), 0)))
     return rows / best_of(repeats, lambda: finish(query(df)))
 
 

@@ -13,6 +13,8 @@
     timing.py     best of several
     start.py      until a process has its first answers
     fifo.py       in-order algorithms: throughput and latency over window sizes
+    fiba.py       trees: throughput and latency over distances from the young end, single and in bulk
+    memory.py     trees: bytes an entry
     rolling.py    data frames, against pandas, Polars and DuckDB
     peers.py      windows of n rows, against bottleneck and River too
     spark_batch.py   batches on Spark, against its own frames
@@ -33,6 +35,8 @@ from slidewise.errors import InputError, SlidewiseError
 SUITES = {
     "start": "slidewise.bench.start",
     "fifo": "slidewise.bench.fifo",
+    "fiba": "slidewise.bench.fiba",
+    "memory": "slidewise.bench.memory",
     "spark-batch": "slidewise.bench.spark_batch",
     "spark-stream": "slidewise.bench.spark_stream",
     "rolling": "slidewise.bench.rolling",

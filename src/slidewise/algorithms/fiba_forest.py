@@ -38,14 +38,15 @@ def default_arity(op: TypedOperator) -> int:
     """The minimum arity that suits the operator's cost.
 
     A cheap combine wants wide nodes: they are fewer, and what a round costs is finding its way from one to the next. An
-    expensive one wants narrow nodes, of which fewer partials are combined anew. Measured in rounds of evict, insert, query, in
-    millions a second at d = 0, 16 and 1,024:
+    expensive one wants narrower nodes, of which fewer partials are combined anew. Not the narrowest: with 2, a repair costs
+    no less in all (nodes half as wide, levels twice as many) and a window takes nearly twice the memory. Measured, rounds of
+    evict, insert, query against those with the arity chosen, at d = 0, 16 and 1,024 (bloom: 512):
 
-        geomean (16 bytes)       8: 40, 16, 9.8     4: 30, 11, 5.7
+        geomean (16 bytes)      8 is chosen, 4 makes 0.77, 0.98, 0.91 times the rounds
+        bloom (2,048 bytes)     4 is chosen, 2 makes 0.58, 0.63, 0.74 times the rounds
     """
-    if op.compiled and op.operator.cost == "cheap" and op.state.row_bytes <= 64:
-        return 8
-    return 2 if op.compiled and op.state.row_bytes > 256 else 4
+    cheap = op.compiled and op.operator.cost == "cheap" and op.state.row_bytes <= 64
+    return 8 if cheap else 4
 
 
 class Forest:

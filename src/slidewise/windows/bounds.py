@@ -30,8 +30,8 @@ from slidewise.windows.clock import LOWEST, Ticks
 CLOSED = {"right": (False, True), "left": (True, False), "both": (True, True), "neither": (False, False)}
 TIES = ("peers", "arrival")
 _NONE = np.zeros(0, np.int64)
-BLOCK = 511
-"""After so many rows, and one, `positions` looks whether rows leave at an even pace."""
+PROBE, BLOCK = 32, 224
+"""On so many rows `positions` looks whether they leave at an even pace, and goes by it for so many more, or longer."""
 
 
 def sides(closed: str) -> tuple[bool, bool]:
@@ -261,7 +261,7 @@ def positions(
         return
     moments, times, most, out = open_arrays((moments_, times_, most_, out_))
     limited = len(most_) > 0
-    ragged, uneven, pace = False, 0, 0
+    ragged = False
     key = segment_of(moment_offsets, lo)
     while lo < hi:
         while moment_offsets[key + 1] <= lo:
@@ -271,16 +271,26 @@ def positions(
         if lo > moment_offsets[key]:  # a part that begins inside a key
             t = boundary(moments[lo], slide, origin, strict) if slide > 0 else moments[lo]
             p = lower_position(times, p, b, earlier(t, back, lowest), beyond)
-        for i in range(lo, stop):
-            t = boundary(moments[i], slide, origin, strict) if slide > 0 else moments[i]
-            before = p
-            p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
-            out[i - base] = min(p, most[i - base]) if limited else p
-            uneven += p - before != pace
-            pace = p - before
-            if i & BLOCK == BLOCK:
-                ragged = uneven > BLOCK >> 3
-                uneven = 0
+        i, block = lo, BLOCK
+        while i < stop:
+            pace = uneven = 0
+            first = p
+            probed = min(stop, i + PROBE)
+            for j in range(i, probed):
+                t = boundary(moments[j], slide, origin, strict) if slide > 0 else moments[j]
+                before = p
+                p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
+                out[j - base] = min(p, most[j - base]) if limited else p
+                uneven += p - before != pace
+                pace = p - before
+            if probed - i == PROBE and p > first:  # where no row left, nothing is known
+                ragged = uneven > PROBE >> 3
+                block = BLOCK if ragged else min(2 * block, 16 * BLOCK)
+            i = min(stop, probed + block)
+            for j in range(probed, i):
+                t = boundary(moments[j], slide, origin, strict) if slide > 0 else moments[j]
+                p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
+                out[j - base] = min(p, most[j - base]) if limited else p
         lo = stop
 
 

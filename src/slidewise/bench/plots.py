@@ -23,7 +23,7 @@ PANEL = 4.2, 3.1
 
 def style(line, known: list) -> dict:
     """Colour and marker of a line; `known` remembers those that are no algorithms."""
-    order = KNOWN.index(line) if line in KNOWN else len(KNOWN) + _place(line, known)
+    order = KNOWN.index(line) if line in KNOWN else len(KNOWN) + 1 + _place(line, known)
     return {"color": COLOURS[order % len(COLOURS)], "marker": MARKERS[order % len(MARKERS)]}
 
 

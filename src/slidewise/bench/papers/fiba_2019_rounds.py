@@ -99,9 +99,9 @@ def claims_12(rows: list[Row]) -> list[Claim]:
             "d = 0, sum and geomean: minimum and median are orders of magnitude better with fingers",
             f"the classic tree's median is {span(median)} the finger tree's, its minimum {span(least)}",
             [r > 1 for r in [*median, *least]] + [r >= 10 for r in [*median, *least]],
-            "Better, by a factor and not by orders of magnitude: a classic round here takes tenths of a "
-            "microsecond all in all, since all "
-            "nodes on its way to the root are in the cache and nothing is allocated.",
+            "About one order of magnitude, not several: a classic round takes a few tenths of a microsecond "
+            "here, since the nodes on its "
+            "way to the root are in the cache and nothing is allocated.",
         ),
         claim(
             "d = 0, bloom: finger trees have significantly lower latency, as they repair fewer partials",
@@ -112,6 +112,7 @@ def claims_12(rows: list[Row]) -> list[Claim]:
             "d = n / 4, sum and geomean: both have similar latency",
             f"the classic tree's median is {span(late)} the finger tree's",
             [1 / 2 < r < 2 for r in late],
+            "Fingers still save the levels between d and n, and the aggregates of both spines.",
         ),
         claim(
             "d = n / 4, bloom, minimum arity 2: minimum, median and 99.9 % are orders of magnitude lower with fingers",
@@ -246,7 +247,8 @@ def claims_13(rows: list[Row]) -> list[Claim]:
             "TwoStacks has the best throughput for most window sizes, DABA is generally the second best",
             f"TwoStacks is the best at {sum(first)} of {len(first)} points, DABA the best of the others at {sum(second)}",
             [sum(first) > len(first) / 2, sum(second) > len(second) / 2],
-            "A round of either is a few nanoseconds here: which is ahead is a matter of what stays in registers, not of combines "
+            "A round of either is a few nanoseconds here: which is ahead is a matter of what stays in "
+            "registers, not of combines "
             "(3 against 4 a round, counted).",
         ),
         claim(
@@ -267,7 +269,8 @@ def claims_13(rows: list[Row]) -> list[Claim]:
         ),
         claim(
             "classic B-trees are O(log n)",
-            "counted: " + ", ".join(f"{a} {more:+.1f} combines from 2^6 on" for a, more in rising.items()) if rising else "",
+            "counted: "
+            "" + ", ".join(f"{a} {more:+.1f} combines from 2^6 on" for a, more in rising.items()) if rising else "",
             [growth > 1 for growth in rising.values()],
         ),
         claim(

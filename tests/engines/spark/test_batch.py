@@ -239,11 +239,13 @@ def test_explain_shows_the_road(spark):
 
 
 _CONNECT = """
+import tempfile
 import numpy as np
 from pyspark.sql import SparkSession
 from tests.engines.spark.batch_support import differences, random_table
 from tests.engines.spark.test_batch import FEW, SMALL
 import slidewise as sw
+from slidewise.engines.spark.session import STREAMING
 
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 try:
@@ -260,6 +262,18 @@ try:
         found = sw.rolling(df, by=by, **asked).toArrow().sort_by("id")
         assert "connect" in type(df).__module__
         assert not differences(found, sw.rolling(known, by=by, **asked))
+    for name, value in STREAMING.items():
+        spark.conf.set(name, value)
+    with tempfile.TemporaryDirectory() as root:
+        df.write.parquet(f"{root}/in")
+        stream = spark.readStream.schema(df.schema).parquet(f"{root}/in")
+        asked = dict(time="t", by="key", order=["n", "word", "id"], windows={"w": sw.time(9), "five": sw.rows(5)},
+                     aggs={"total": sw.sum("n"), "last": sw.last("word")})
+        result = sw.rolling(stream, **asked, watermark=20, id="id", ttl=10**6)
+        writer = result.writeStream.format("parquet").option("checkpointLocation", f"{root}/checkpoint")
+        writer.option("path", f"{root}/out").trigger(availableNow=True).start().awaitTermination()
+        found = spark.read.parquet(f"{root}/out").drop("revision", "late").toArrow().sort_by("id")
+        assert not differences(found, sw.rolling(known, **asked))
     print("the same through Connect")
 finally:
     spark.stop()

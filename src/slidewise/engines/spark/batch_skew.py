@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from slidewise.engines.spark.batch import Road
 
 _SAMPLE = 0.001
-_LEAST_BYTES = 4
-"""A row of a heavy key takes at least so many bytes in any format."""
+_LEAST_BYTES = 20
+"""About so many bytes a row takes with a time, a key and a value, in a compressed file. Where there is less than `heavyRows`
+of that, a heavy key is not worth the time to look for it."""
 _MOST_GIANTS = 64
 _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 60}
 

@@ -148,6 +148,7 @@ def claims_8(rows: list[Row]) -> list[Claim]:
             f"in {sum(tests)} of {len(tests)} comparisons; twostacks_lite and daba_lite take "
             + ", ".join(f"{o} {'/'.join(trees.time(took[o, a]) for a in lean)}" for o in values(rows, "operator")),
             tests,
+            "amta appends nearly as cheaply as the two, and daba_lite does its share of the reversal with each insert.",
         ),
         claim(
             "with d = 0 bulk insert is O(m) for all: in bulk is no better than one by one",

@@ -5,6 +5,9 @@
     suite.py      what a suite is: rows, tables, plots, claims
     plots.py      plots in the papers' form
     counting.py   combines counted, not timed
+    tally.py      combines counted in compiled code
+    tree_rounds.py   the papers' loops over trees: rounds, bulks, time windows
+    data.py       streams of real shape: flights, bike rides
     records.py    CSV and JSON with versions and machine
     report.py     one HTML page of everything that was filed
     compare.py    two runs side by side

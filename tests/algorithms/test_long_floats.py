@@ -115,9 +115,7 @@ def test_exact_sums_equal_fsum(name, xs, rows):
     op = sw.sum(exact=True).typed(FLOAT)
     assert op.compiled
     assert serves(name, op) is None
-    part = slice(0, ROWS // 10)
-    rows = rows[rows < ROWS // 10]
-    (total,) = run(name, op, xs[part], *frames(np.arange(ROWS // 10)))
+    (total,) = run(name, op, xs, *frames(np.arange(ROWS)))
     for i in rows.tolist():
         window = xs[max(0, i + 1 - WINDOW) : i + 1]
         if np.isfinite(window).all():

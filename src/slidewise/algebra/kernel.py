@@ -98,7 +98,7 @@ def _identical(a, b) -> bool:
         return len(a) == len(b) and all(_identical(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    return bool(a == b)
+    return isinstance(a, float) == isinstance(b, float) and bool(a == b)
 
 
 def commutes(op):
@@ -237,17 +237,28 @@ def _lift(op, out, x):
     if o.kind == "wide":
         width = o.state.width
         env["width"] = width
-        source = f"def impl(op, out, x):\n    s = f({arguments})\n    for k in range(width):\n        out[k] = s[k]\n    return out"
-        return _made(source, env)
+        body = _copied(o, "lift", env)
+        return _made(f"def impl(op, out, x):\n    s = f({arguments})\n    {body}\n    return out", env)
     cast = o.state.cast(env)
     return _made(f"def impl(op, out, x):\n    s = f({arguments})\n    return {cast}", env)
+
+
+def _copied(o: TypedOperator, role: str, env: dict) -> str:
+    """Lines that copy the array s into out. What a user's function gives may be shorter, or longer than there is room for."""
+    if o.operator.own:
+        return "for k in range(width):\n        out[k] = s[k]"
+    env["wrong"] = (
+        f"{role} gave an array of another length than the identity: a state that is an array has one length; "
+        "use a tuple or a list for states that grow"
+    )
+    return "if len(s) != width:\n        raise ValueError(wrong)\n    for k in range(width):\n        out[k] = s[k]"
 
 
 def _binary(o: TypedOperator, role: str, names: str):
     env: dict = {"f": o.function(role)}
     if o.kind == "wide":
         env["width"] = o.state.width
-        body = f"s = f({names})\n    for k in range(width):\n        out[k] = s[k]\n    return out"
+        body = f"s = f({names})\n    {_copied(o, role, env)}\n    return out"
     else:
         body = f"s = f({names})\n    return {o.state.cast(env)}"
     return _made(f"def impl(op, out, {names}):\n    {body}", env)
@@ -364,6 +375,8 @@ def _emit(op, OUT, OK, i, s):
         lines += ["if r is None:", "    OK[i] = 0", "    return"]
     if o.result.kind == "wide":
         env["width"] = o.result.width
+        if not o.operator.own:
+            lines += ["if len(r) != width:", "    raise ValueError('lower gave arrays of different lengths')"]
         lines += ["for k in range(width):", "    OUT[0][i * width + k] = r[k]"]
     else:
         lines += [line.replace("= s", "= r").replace("if s", "if r") for line in o.result.store("OUT")]

@@ -129,8 +129,12 @@ def step_query(alg, op, H, W, V_, m, scratch, OUT, OK):
     """The lowered aggregate of the window, into place 0."""
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
-    st = answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
-    save_(alg, op, H, W, V, m, st)
+    if size_(alg, st) == 0:
+        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
+        return
+    st, total = query_(alg, op, W, V, m, st, get(op, V, scratch + 1))
+    save_(alg, op, H, W, V, m, st)  # first: `lower` may raise
+    emit(op, OUT, OK, 0, total)
 
 
 @entry
@@ -147,8 +151,8 @@ def step_query_range(alg, op, H, W, V_, m, scratch, i, j, OUT, OK):
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
     st, total = query_range_(alg, op, W, V, m, st, i, j, get(op, V, scratch + 1))
+    save_(alg, op, H, W, V, m, st)  # first: `lower` may raise
     emit(op, OUT, OK, 0, total)
-    save_(alg, op, H, W, V, m, st)
 
 
 @entry
@@ -157,8 +161,8 @@ def step_query_youngest(alg, op, H, W, V_, m, scratch, r, OUT, OK):
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
     st, total = query_youngest_(alg, op, W, V, m, st, r, get(op, V, scratch + 1))
+    save_(alg, op, H, W, V, m, st)  # first: `lower` may raise
     emit(op, OUT, OK, 0, total)
-    save_(alg, op, H, W, V, m, st)
 
 
 @entry
@@ -167,8 +171,8 @@ def step_entry(alg, op, H, W, V_, m, scratch, j, OUT, OK):
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
     st, state = entry_(alg, op, W, V, m, st, j, get(op, V, scratch + 1))
+    save_(alg, op, H, W, V, m, st)  # first: `lower` may raise
     emit(op, OUT, OK, 0, state)
-    save_(alg, op, H, W, V, m, st)
 
 
 @entry

@@ -35,7 +35,7 @@ INFO = Info(
     bounds={
         "insert": "0",
         "evict": "0",
-        "evict_at": "0, with holes log2 n",
+        "evict_at": "0; with holes it updates first, as a query does",
         "query": "m (1 + ceil(log2(n / m))) for m changes, + 2 log2 n when inverted",
         "range": "2 log2 n",
     },

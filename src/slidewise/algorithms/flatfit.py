@@ -120,6 +120,6 @@ def check(op, H, W, V, m):
         reach = W[p & m]
         assert p < reach <= E, f"the partial at {p} reaches further, and no further than the window"
         after = W[(p + 1) & m]
-        if op.operator.selective and p + 1 < reach and after <= reach:
+        if op.operator.selective and p + 1 < reach and after == reach:
             whole, rest = V[p & m], V[(p + 1) & m]
             assert alike(op, op.combine_(whole, rest), whole), f"the partial at {p} covers the one at {p + 1}"

@@ -108,13 +108,14 @@ def algorithms(as_json: AsJson = False) -> None:
     if as_json:
         terminal.print_json([_plain(info) for info in found])
         return
-    shown = terminal.table("algorithm", "events come", "combines for a window of n", "needs", "partials kept", "paper")
+    shown = terminal.table("algorithm", "events come", "combines for a window of n", "needs", "also offers", "keeps", "paper")
     for info in found:
         shown.add_row(
             info.name,
             "in any order" if info.order == "any" else "in order",
             "\n".join(f"{what}: {bound}" for what, bound in info.bounds.items()),
             ", ".join(info.needs) or "-",
+            "\n".join(info.offers) or "-",
             info.stores,
             info.paper,
         )

@@ -13,6 +13,7 @@ from slidewise.algebra.codec import decode, encode
 from slidewise.algebra.kernel import twin
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithms, drivers
+from slidewise.algorithms.checking import compared_within
 from slidewise.algorithms.protocol import SCRATCH, Algorithm
 from slidewise.errors import OutOfOrderError, StateError, UnsupportedError
 from slidewise.live.results import result_arrays, result_value
@@ -156,7 +157,7 @@ class InOrder:
         capacity = self.m + 1
         while capacity < count + len(ts):
             capacity *= 2
-        if capacity != self.m + 1 or "evict_at" in self.alg.info.offers:  # holes take room too: moving closes them
+        if capacity != self.m + 1:
             self._resize(capacity)
         self.steps.step_insert_many(*self._args(), self._scratch, X, 0, len(ts))
         self.times.extend(ts)
@@ -170,6 +171,18 @@ class InOrder:
         else:
             self.steps.step_evict(*self._args(), count)
         self.times.drop(count)
+        self._shrink()
+
+    def _shrink(self):
+        """Give back room where the algorithm says when (FlatFAT: the reactive aggregator's resizing)."""
+        resized = getattr(self.alg.module, "resized", None)
+        if resized is None:
+            return
+        capacity = self.m + 1
+        while capacity > SMALLEST and (smaller := resized(capacity, len(self), False)) < capacity:
+            capacity = smaller
+        if capacity <= self.m:
+            self._resize(capacity)
 
     def evict_at(self, t) -> bool:
         first, last = self.times.position(t, False), self.times.position(t, True)
@@ -181,6 +194,7 @@ class InOrder:
             for _ in range(first, last):
                 self.steps.step_evict_at(*self._args(), first)
             self.times.remove(first, last)
+            self._shrink()
         else:
             self._drop(last)
         return True
@@ -230,7 +244,8 @@ class InOrder:
         """Assert the algorithm's invariants, on the interpreted form of the arrays."""
         V = states_as_objects(self.op, self.V)
         H, W = [int(h) for h in self.H], [int(w) for w in self.W]
-        self.alg.module.check(self.op.as_object(), H, W, V, self.m)
+        with compared_within(V):
+            self.alg.module.check(self.op.as_object(), H, W, V, self.m)
         live = list(self.times.live())
         assert live == sorted(live), "times are in order"
         assert self.alg.interpreted.size(self.alg.interpreted.load(self.op.as_object(), H, W, V, self.m)) == len(

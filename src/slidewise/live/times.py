@@ -99,6 +99,8 @@ class DatetimeTimes(Times):
         self.aware: bool | None = None if not python else zone is not None
 
     def code(self, t):
+        if missing(t):
+            raise InputError("a time is NaT: every event needs a place in the order")
         if isinstance(t, datetime):
             nanoseconds = getattr(t, "nanosecond", 0)
             aware = t.tzinfo is not None
@@ -114,8 +116,6 @@ class DatetimeTimes(Times):
                 t = t + np.timedelta64(nanoseconds, "ns")
         if not isinstance(t, np.datetime64):
             raise _wrong(t, "a datetime", str(self.dtype))
-        if np.isnat(t):
-            raise InputError("a time is NaT: every event needs a place in the order")
         there = t.astype(self.dtype)
         if there.astype(t.dtype) != t:
             raise InputError(f"{t} is finer than this window's {self.dtype}: give time_dtype")
@@ -147,7 +147,7 @@ class ObjectTimes(Times):
         super().__init__("object")
 
     def code(self, t):
-        if t is None or t != t:
+        if missing(t):
             raise InputError(f"a time is {t!r}: every event needs a place in the order")
         return t
 
@@ -156,6 +156,14 @@ class ObjectTimes(Times):
 
     def time(self, code):
         return code
+
+
+def missing(t) -> bool:
+    """None, NaN, NaT, and what does not even say whether it equals itself."""
+    try:
+        return t is None or bool(t != t)
+    except (TypeError, ValueError):
+        return True
 
 
 def times_of(example, time_dtype=None) -> Times:
@@ -178,8 +186,8 @@ def times_of(example, time_dtype=None) -> Times:
         if dtype.kind == "O":
             return ObjectTimes()
         raise InputTypeError(f"time_dtype {time_dtype!r} is not a type of times: int64, float64 or datetime64")
-    if example is None:
-        raise InputError("a time is missing: every event needs a place in the order")
+    if missing(example):
+        raise InputError(f"a time is missing ({example!r}): every event needs a place in the order")
     if isinstance(example, (bool, np.bool_)):
         raise _wrong(example, "a number or a datetime", "time")
     if isinstance(example, (int, np.integer)):

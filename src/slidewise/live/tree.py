@@ -7,12 +7,13 @@ import numpy as np
 
 from slidewise.algebra.codec import decode, encode
 from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms.checking import compared_within
 from slidewise.algorithms.fiba_forest import Forest
 from slidewise.algorithms.protocol import Algorithm
 from slidewise.errors import StateError
 from slidewise.live.results import result_arrays, result_value
 from slidewise.live.snapshot import numbers, raw
-from slidewise.live.states import copy_states, read_states, store_states
+from slidewise.live.states import copy_states, read_states, states_as_objects, store_states
 
 
 class Tree:
@@ -76,7 +77,9 @@ class Tree:
     # ---- whole -----------------------------------------------------------------------------------------------------
 
     def check(self):
-        self.forest.check()
+        _, states = self.forest.export(0)
+        with compared_within(states_as_objects(self.op, states)):
+            self.forest.check()
 
     def copy(self) -> "Tree":
         other = object.__new__(Tree)

@@ -42,22 +42,21 @@ class Values:
         return tuple(self._one(v, d) for v, d in zip(value, self.dtypes, strict=True))
 
     def _one(self, value, dtype):
-        if dtype is object:
-            return value
-        if type(value) is float and dtype == np.float64:
-            return value
         if value is None:
             raise InputError("a value is missing; leave out events that have none")
+        if dtype is object or (type(value) is float and dtype == np.float64):
+            return value
         if dtype.kind in "mM":
             return np.int64(_stamp(value, dtype))
-        kind = "i" if type(value) is int else np.asarray(value).dtype.kind
+        given = np.asarray(value) if type(value) is not int else None
+        kind = "i" if given is None else given.dtype.kind if given.ndim == 0 else "O"
         fits = kind in {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}.get(dtype.kind, "")
         if not fits:
             raise InputTypeError(
                 f"{value!r} is not {dtype} (the type of this window's values; give dtype= if it should be another)"
             )
         try:
-            return dtype.type(value)
+            return dtype.type(int(value) if kind in "iu" else value)  # NumPy's own integers would wrap
         except OverflowError as error:
             raise InputError(f"{value!r} does not fit in {dtype}") from error
 
@@ -82,7 +81,7 @@ class Values:
 
     def _column(self, values, dtype, count: int):
         if dtype is object:
-            column: Any = list(values)
+            column: Any = [self._one(v, dtype) for v in values]
         else:
             array = values if isinstance(values, np.ndarray) else None
             if array is not None and array.ndim == 1 and array.dtype.kind in "mM" and array.dtype.kind == dtype.kind:

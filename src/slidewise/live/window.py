@@ -56,6 +56,8 @@ class Window:
             raise InputTypeError(f"a Window takes an operator without columns: sw.{op.operator.name}()")
         if not isinstance(op, Operator):
             raise InputTypeError(f"a Window takes an operator such as sw.sum(), not {op!r}")
+        if not isinstance(algorithm, str):
+            raise InputTypeError(f"algorithm is a name such as 'fiba', not {algorithm!r}")
         self._op = op
         self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
         self._insist, self._min_arity = insist, min_arity
@@ -107,6 +109,20 @@ class Window:
         else:
             self._store = InOrder(self._algorithm, typed, self._times.compiled)
 
+    @property
+    def _whole_only(self) -> bool:
+        """Whether floats must be kept out value by value: the algorithm subtracts, and an object may be one."""
+        store = self._store
+        subtracts = isinstance(store, InOrder) and hasattr(self._algorithm.module, "refuse") and not self._op.selective
+        return subtracts and not self._insist and not store.op.compiled and not self._op.own
+
+    def _refuse_floats(self, columns):
+        if any(isinstance(value, (float, complex, np.inexact)) for column in columns for value in column):
+            raise UnsupportedError(
+                f"{self.algorithm} would subtract floating-point numbers for {self._op.name}: the error stays in the window, and "
+                "so does a NaN or an infinity; two_stacks_lite and daba_lite do not subtract"
+            )
+
     def _begin(self, t, v):
         """Fix the types by a first event, if it is a good one."""
         values = self._values if self._values is not None else values_of(self._op, v)
@@ -122,7 +138,17 @@ class Window:
         """Insert the value v at time t; several inputs: v is a tuple. Trees combine a repeated time on the right."""
         if self._store is None:
             self._begin(t, v)
-        self._store.insert(self._times.code(t), self._values.row(v))
+        code, row = self._times.code(t), self._values.row(v)
+        if self._whole_only:
+            self._refuse_floats((value,) for value in row)
+        try:
+            self._store.insert(code, row)
+        except (SlidewiseError, MemoryError):  # said before anything was changed
+            raise
+        except BaseException as error:
+            if not self._lift_fails(row):
+                self._half_done(error)
+            raise
 
     def bulk_insert(self, ts, vs=None) -> None:
         """Insert many events, in any order inside the bulk."""
@@ -139,27 +165,63 @@ class Window:
                 first = tuple(c[0] for c in vs)
             self._begin(ts[0], first)
         columns = self._values.columns(vs, len(ts))
+        if self._whole_only:
+            self._refuse_floats(columns)
         codes = self._times.codes(ts)
         codes, columns = _in_order(codes, columns)
-        self._store.bulk_insert(codes, columns)
+        self._change(self._store.bulk_insert, codes, columns)
 
     def evict(self, t=None):
         """Remove the oldest event; with t, remove exactly time t and say whether it was there."""
         if t is None:
             if len(self) == 0:
                 raise EmptyWindowError("the window is empty: there is nothing to evict")
-            self._store.evict()
+            self._change(self._store.evict)
             return None
-        return self._store is not None and self._store.evict_at(self._times.code(t))
+        return self._store is not None and self._change(self._store.evict_at, self._times.code(t))
 
     def bulk_evict(self, t) -> int:
         """Remove everything at or before time t; returns how many entries went."""
-        return 0 if self._store is None else self._store.bulk_evict(self._times.code(t))
+        return 0 if self._store is None else self._change(self._store.bulk_evict, self._times.code(t))
 
     def compact(self) -> None:
         """Give back memory that is not needed now."""
         if self._store is not None:
-            self._store.compact()
+            self._change(self._store.compact)
+
+    def _change(self, step, *arguments):
+        """A step that changes the structure. Where a user's combine raises, it may be left half-way."""
+        try:
+            return step(*arguments)
+        except (SlidewiseError, MemoryError):  # said before anything was changed
+            raise
+        except BaseException as error:
+            self._half_done(error)
+            raise
+
+    def _lift_fails(self, row) -> bool:
+        """Whether the value itself was refused, by `lift`, which is asked before anything is changed."""
+        try:
+            self._store.op.operator.lift(*row)
+        except Exception:
+            return True
+        return False
+
+    def _half_done(self, error: BaseException):
+        self._store = Broken(f"{type(error).__name__}: {error}")
+
+    def _answer(self, question, *arguments):
+        """A question. Some algorithms put themselves in order for it: where it fails, what they are is looked at."""
+        try:
+            return question(*arguments)
+        except SlidewiseError:
+            raise
+        except BaseException as error:
+            try:
+                self._store.check()
+            except Exception:
+                self._half_done(error)
+            raise
 
     # ---- answers ---------------------------------------------------------------------------------------------------
 
@@ -168,21 +230,22 @@ class Window:
         if self._store is None or len(self._store) == 0:
             return self._empty()
         if t_from is None and t_to is None:
-            return self._values.result(self._store.query())
+            return self._values.result(self._answer(self._store.query))
         code_from = self._store.oldest() if t_from is None else self._times.code(t_from)
         code_to = self._store.youngest() if t_to is None else self._times.code(t_to)
-        result, any_event = self._store.query_range(code_from, code_to)
+        result, any_event = self._answer(self._store.query_range, code_from, code_to)
         return self._values.result(result) if any_event else self._empty()
 
     def _empty(self):
         empty = self._op.empty
-        return type(empty)() if isinstance(empty, (list, dict, set)) else empty
+        return empty.copy() if isinstance(empty, (list, dict, set)) else empty
 
     def items(self) -> list:
         """(time, lowered value) of every entry, oldest first."""
         if self._store is None:
             return []
-        return [(self._times.time(code), self._values.result(value)) for code, value in self._store.items()]
+        found = self._answer(lambda: list(self._store.items()))
+        return [(self._times.time(code), self._values.result(value)) for code, value in found]
 
     def __len__(self) -> int:
         return 0 if self._store is None else len(self._store)
@@ -218,6 +281,7 @@ class Window:
     def to_bytes(self) -> bytes:
         """Times and partials as bytes: versioned, checksummed, nothing in them can run."""
         description = {"operator": self._op.signature, "algorithm": self.algorithm, "built": self._store is not None}
+        description["insist"] = self._insist
         description["dtypes"] = None if self._values is None else [_name(d) for d in self._values.dtypes]
         description["times"] = None if self._times is None else self._times.name
         if self._store is None:
@@ -229,12 +293,14 @@ class Window:
     @classmethod
     def from_bytes(cls, data: bytes, op: Operator) -> "Window":
         """A window from stored bytes; StateError if they are damaged, or not of this operator, parameters and layout."""
+        if not isinstance(op, Operator):
+            raise InputTypeError(f"from_bytes takes the operator that the state is of, such as sw.sum(), not {op!r}")
         head, sections = unpack("window", data)
         if head.get("operator") != op.signature:
             raise StateError(f"stored state is of {head.get('operator')}, not of {op.signature}")
         try:
             dtypes = head["dtypes"]
-            w = cls(op, str(head["algorithm"]))
+            w = cls(op, str(head["algorithm"]), insist=bool(head["insist"]))
             if dtypes is not None:
                 w._values = Values(op, tuple(_stored_dtype(d) for d in dtypes))
                 if len(dtypes) != op.inputs:
@@ -255,6 +321,25 @@ class Window:
             raise
         except (SlidewiseError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"stored state is damaged: {error}") from error
+
+
+class Broken:
+    """In place of a structure that an operator's error left half changed: what it would answer from now on is not known."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def __len__(self):
+        raise self._refusal()
+
+    def __getattr__(self, name: str):
+        raise self._refusal()
+
+    def _refusal(self) -> StateError:
+        return StateError(
+            f"this window was left half changed when its operator raised {self.reason}; take a new one, or a copy or bytes "
+            "made before"
+        )
 
 
 def _in_order(codes, columns):

@@ -24,6 +24,11 @@ def value_key(x):
     return NAN if isinstance(y, float) and y != y else y
 
 
+def _alike(xs: list, ys: list) -> bool:
+    """The same values in the same order; one NaN is like another, also one that comes back from bytes."""
+    return len(xs) == len(ys) and all(x == y or (x != x and y != y) for x, y in zip(xs, ys, strict=True))
+
+
 def _one(x):
     return (plain(x),)
 
@@ -82,7 +87,7 @@ _DISTINCT = library(
     identity={},
     empty=[],
     inputs=1,
-    equal=lambda a, b: list(a) == list(b),
+    equal=lambda a, b: _alike(list(a), list(b)),
     encode=list,
     decode=_decode_distinct,
     object_only=True,
@@ -231,7 +236,7 @@ _MEDIAN = library(
     lower=_lower_median,
     identity=(),
     commutative=True,
-    equal=lambda a, b: _greatest_first(values(a)) == _greatest_first(values(b)),
+    equal=lambda a, b: _alike(_greatest_first(values(a)), _greatest_first(values(b))),
     encode=encode,
     decode=decode,
     object_only=True,

@@ -109,9 +109,13 @@ def _youngest_functions(kind: str, n: int):
         out[n] = cast(x)
         return out
 
+    @register_jitable
+    def count_of(s):
+        return min(max(whole(s[0]), 0), n)  # a count that was stored may be anything: it must not lead out of the row
+
     def combine_into(out, a, b):
-        newer = whole(b[0])
-        older = min(whole(a[0]), n - newer)
+        newer = count_of(b)
+        older = min(count_of(a), n - newer)
         for k in range(n - newer - older + 1, n - newer + 1):  # upwards: out may be a
             out[k] = a[k + newer]
         for k in range(n - newer + 1, n + 1):
@@ -121,8 +125,8 @@ def _youngest_functions(kind: str, n: int):
         out[0] = newer + older
 
     def combine(a, b):
-        newer = whole(b[0])
-        older = min(whole(a[0]), n - newer)
+        newer = count_of(b)
+        older = min(count_of(a), n - newer)
         out = np.zeros(n + 1, dtype)
         out[n + 1 - newer :] = b[n + 1 - newer :]
         out[n + 1 - newer - older : n + 1 - newer] = a[n + 1 - older :]

@@ -36,7 +36,7 @@ def _compiled():
 
 def _interpreted():
     op = sw.collect()
-    return op, _filled(op, object, [5, 3, 9, 1, 7], ["a", "b", None, "d", "e"])
+    return op, _filled(op, object, [5, 3, 9, 1, 7], ["a", "b", "", "d", "e"])
 
 
 def _objects_as_times():

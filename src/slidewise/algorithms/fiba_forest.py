@@ -37,16 +37,17 @@ BATCH = 1 << 14
 def default_arity(op: TypedOperator) -> int:
     """The minimum arity that suits the operator's cost.
 
-    A cheap combine wants wide nodes: they are fewer, and what a round costs is finding its way from one to the next. An
-    expensive one wants narrower nodes, of which fewer partials are combined anew. Not the narrowest: with 2, a repair costs
-    no less in all (nodes half as wide, levels twice as many) and a window takes nearly twice the memory. Measured, rounds of
-    evict, insert, query against those with the arity chosen, at d = 0, 16 and 1,024 (bloom: 512):
+    Wide nodes are fewer, and what a cheap round costs is finding its way from one to the next. Narrow ones have fewer partials to
+    be combined anew, which counts where a combine is expensive, unless the operator commutes: then an insert costs one
+    combine a level, and wide nodes make few levels. Never the narrowest: with 2, a repair costs no less in all (nodes half as
+    wide, levels twice as many) and a window takes nearly twice the memory. Measured, million rounds of evict, insert, query a
+    second at d = 0, 16 and 1,024, and bytes an entry:
 
-        geomean (16 bytes)      8 is chosen, 4 makes 0.77, 0.98, 0.91 times the rounds
-        bloom (2,048 bytes)     4 is chosen, 2 makes 0.58, 0.63, 0.74 times the rounds
+        sum (8 bytes)          4: 53, 17, 9.1 (29)             8: 83, 20, 10.9 (21)             16: 96, 16, 11.3 (18)
+        bloom (2,048 bytes)    4: 1.11, 0.53, 0.47 (3,560)     8: 1.40, 0.65, 0.52 (2,720)
     """
-    cheap = op.compiled and op.operator.cost == "cheap" and op.state.row_bytes <= 64
-    return 8 if cheap else 4
+    small = op.operator.cost == "cheap" and op.state.row_bytes <= 64 if op.compiled else False
+    return 8 if small or (op.compiled and op.operator.commutative) else 4
 
 
 class Forest:

@@ -159,7 +159,7 @@ def measure(sizes: Sizes, progress: Progress) -> list[Row]:
     op, X = inputs["sum"]
     n = sizes.window["sum"]
     for m in sizes.bulks:
-        for d in dict.fromkeys(m if d == "m" else min(d, n // 4) for d in BULK_DISTANCES):
+        for d in dict.fromkeys(min(far, n // 4) if isinstance(far, int) else m for far in BULK_DISTANCES):
             bench = Bench(op, X, True, n, d)
             for how in (SINGLES, SORTED, UNSORTED):
                 progress(f"bulks of {m}, {how}, window {n}, distance {d}")

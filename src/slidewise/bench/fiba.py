@@ -16,6 +16,7 @@ import numpy as np
 import slidewise.operators as library
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms.fiba_forest import Forest, default_arity
+from slidewise.algorithms.fiba_nodes import BUMP, UNITS
 from slidewise.bench import clock
 from slidewise.bench.suite import Panel, Plot, Progress, Row, Suite, View, values, with_ratio
 from slidewise.bench.timing import best_of
@@ -58,12 +59,27 @@ QUICK = Sizes({"sum": 2**18, "geomean": 2**18, "bloom": 2**12}, 2**18, 2**14, 3,
 TINY = Sizes({"sum": 2**10, "geomean": 2**10, "bloom": 2**6}, 2**8, 2**6, 1, (1, 16))
 
 
+def fitted(forest: Forest) -> Forest:
+    """A copy with little room to spare: it is copied again for every run, and states may be large."""
+    units = int(forest.A[BUMP]) + int(forest.A[BUMP]) // 8 + 256
+    arity, width = forest.shape.min_arity, forest.op.state.width or 1
+    if units >= forest.A[UNITS]:
+        return forest.copy()
+    other = object.__new__(Forest)
+    other.__dict__.update(forest.__dict__)
+    other.A, other.H = forest.A.copy(), forest.H.copy()
+    other.A[UNITS] = units
+    other.N = forest.N[: units * (2 * arity + 2)].copy()
+    other.V = tuple(array[: units * (2 * arity + 1) * width].copy() for array in forest.V)
+    return other
+
+
 class Bench:
     """A tree in the state from which every measurement starts."""
 
     def __init__(self, op: TypedOperator, X: tuple, fingers: bool, n: int, d: int):
         self.rounds = Rounds(op, default_arity(op), fingers, X, n, d)
-        self.start = self.rounds.forest.copy()
+        self.start = self.rounds.forest = fitted(self.rounds.forest)
 
     def again(self) -> Rounds:
         """Back to the start."""

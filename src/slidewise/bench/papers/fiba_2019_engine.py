@@ -26,7 +26,7 @@ SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 STANDS_IN = (
     "Spark for Flink, batch jobs of one task for Flink's stream. Integer sums only. Scotty, which the paper "
     "compares with, has no "
-    "connector for Spark."
+    "connector for Spark. Spark's window() is measured where a row is in at most 256 windows: it plans a projection for each."
 )
 KINDS = {"bfinger4": Tree(4), "bfinger8": Tree(8), "bclassic4": Tree(4, False), "bclassic8": Tree(8, False)}
 
@@ -154,6 +154,10 @@ def hops(n: int, slide: int):
 # ---- measuring -------------------------------------------------------------------------------------------------------
 
 
+MOST_WINDOWS = 2**8
+"""Spark plans and compiles a projection for each window that a row is in: thousands of them take minutes before any row moves."""
+
+
 @dataclass(frozen=True)
 class Engine:
     n: int
@@ -206,7 +210,8 @@ def measure_16_to_18(sizes: Engine, progress: Progress) -> list[Row]:
         for slide in sizes.slides:
             note(18, "bfinger4", slide, hopping_window(Tree(4), sizes.n, slide, False, False), sizes.rows)
             note(18, "cg_bfinger4", slide, hopping_window(Tree(4), sizes.n, slide, True, False), sizes.rows)
-            note(18, "Spark's window()", slide, hops(sizes.n, slide), sizes.hopped * min(slide, 64))
+            if sizes.n // slide <= MOST_WINDOWS:
+                note(18, "Spark's window()", slide, hops(sizes.n, slide), sizes.hopped * min(slide, 64))
     return rows
 
 
@@ -254,7 +259,7 @@ def claims(rows: list[Row]) -> list[Claim]:
     against = [fifo[n] / stacks[n] for n in fifo]
     falling = sizes[min(sizes)] / sizes[max(sizes)]
     vanilla, coarse, hop = (_line(rows, 18, a) for a in ("bfinger4", "cg_bfinger4", "Spark's window()"))
-    last, first = max(coarse), min(coarse)
+    last, first, least = max(coarse), min(coarse), min(hop)
     return [
         claim(
             "Figure 16: the built-in algorithm's throughput does not depend on the distance, and is orders of "
@@ -290,10 +295,10 @@ def claims(rows: list[Row]) -> list[Claim]:
         ),
         claim(
             "Figure 18: the built-in aggregation improves linearly with the slide and is never competitive",
-            f"Spark's window() is {hop[last] / hop[first]:.0f} times as fast at slide {last:,} as at {first:,}; "
+            f"Spark's window() is {hop[last] / hop[least]:.0f} times as fast at slide {last:,} as at {least:,}; "
             f"coarse-grained FiBA is "
             f"{min(coarse[s] / hop[s] for s in hop):.1f} to {max(coarse[s] / hop[s] for s in hop):,.0f} times as fast",
-            [hop[last] > 4 * hop[first], *[coarse[s] > hop[s] for s in hop]],
+            [hop[last] > 4 * hop[least], *[coarse[s] > hop[s] for s in hop]],
         ),
     ]  # fmt: skip
 
@@ -318,9 +323,9 @@ def measure_bulk(sizes: Engine, progress: Progress) -> list[Row]:
     rows: list[Row] = []
     with session() as spark:
         for m in sizes.slides:
-            queries = {
-                f"{kind}_fiba4": hopping_window(Tree(4), sizes.n, m, False, kind == "b") for kind in ("b", "nb")
-            } | {"Spark's window()": hops(sizes.n, m)}
+            queries = {f"{kind}_fiba4": hopping_window(Tree(4), sizes.n, m, False, kind == "b") for kind in ("b", "nb")}
+            if sizes.n // m <= MOST_WINDOWS:
+                queries["Spark's window()"] = hops(sizes.n, m)
             for name, query in queries.items():
                 count = sizes.hopped * min(m, 64) if name.startswith("Spark") else sizes.rows
                 found = rate(spark, count, 0, query, sizes.repeats, progress, f"{name}, m = {m:,}")
@@ -331,7 +336,7 @@ def measure_bulk(sizes: Engine, progress: Progress) -> list[Row]:
 def claims_bulk(rows: list[Row]) -> list[Claim]:
     found = {key: row["throughput"] for key, row in by(rows, "algorithm", "m").items()}
     ms = values(rows, "m")
-    single = [found["nb_fiba4", m] / found["Spark's window()", m] for m in ms]
+    single = [found["nb_fiba4", m] / found["Spark's window()", m] for m in ms if ("Spark's window()", m) in found]
     bulk = [found["b_fiba4", m] / found["nb_fiba4", m] for m in ms]
     rise = found["b_fiba4", max(ms)] / found["b_fiba4", min(ms)]
     return [

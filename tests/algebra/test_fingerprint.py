@@ -89,3 +89,17 @@ def test_a_function_that_calls_itself_has_one():
 
 def test_what_has_no_stable_description_has_no_fingerprint():
     assert fingerprint(maker(object())) is None
+
+
+def test_modules_that_import_each_other_have_one():
+    package, settings = types.ModuleType("somebody"), types.ModuleType("somebody.settings")
+    package.settings, settings.package, settings.SCALE = settings, package, 2.0
+    settings.settings = settings
+
+    def scaled_by():
+        return lambda x: x * package.settings.SCALE + settings.package.settings.SCALE
+
+    before = fingerprint(scaled_by())
+    assert before == fingerprint(scaled_by())
+    settings.SCALE = 3.0
+    assert fingerprint(scaled_by()) != before

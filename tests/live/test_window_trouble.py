@@ -377,3 +377,84 @@ def test_flatfat_gives_room_back_and_inserts_in_bulk_for_what_it_costs():
         assert capacity <= max(8, 4 * left), "reactive-aggregator-2015 section 5.1.1: halved below a quarter"
     assert combines <= 2 * 1010, "resizing is amortised"
     assert w.query() == 5
+
+
+# ---- refusals in the middle ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ADDING)
+def test_a_bulk_that_lift_refuses_changes_nothing(name):
+    for op in (sw.sum(), sw.product()):
+        w = sw.Window(op, algorithm=name, dtype=object)
+        w.insert(0, 1)
+        with pytest.raises(sw.InputTypeError):
+            w.bulk_insert([1, 2, 3], [100, 100, "x"])
+        w.insert(3, 1)
+        w.check()
+        assert len(w) == 2
+        assert w.query() == (2 if op.name == "sum" else 1)
+
+
+@pytest.mark.parametrize("name", ADDING)
+@pytest.mark.parametrize("kind", [sw.UnsupportedError, MemoryError, KeyboardInterrupt])
+def test_whatever_combine_raises_no_wrong_answer_follows(name, kind):
+    for bad in range(0, 40, 3):
+        count = iter(range(10**9))
+
+        def combine(a, b, count=count, bad=bad):
+            if next(count) == bad:
+                raise kind("no")
+            return (*a, *b)
+
+        op = sw.operator(lift=lambda x: (x,), combine=combine, identity=(), name="touchy")
+        w = sw.Window(op, algorithm=name, dtype=object)
+        model: list[int] = []
+        for t in range(20):
+            try:
+                w.insert(t, t)
+                model.append(t)
+                if len(w) > 5:
+                    w.evict()
+                    model.pop(0)
+                assert w.query() == tuple(model)
+            except sw.StateError:
+                break
+            except kind:
+                pass
+
+
+@pytest.mark.parametrize("name", ["recalc", "flatfat", "fiba"])
+def test_a_time_that_cannot_be_compared_does_no_harm(name):
+    w = sw.Window(SEQUENCE, algorithm=name, dtype=object)
+    w.insert("a", 1)
+    for call in (
+        lambda: w.insert(5, 2),
+        lambda: w.evict(5),
+        lambda: w.bulk_evict(5),
+        lambda: w.bulk_insert(["b", 6], [1, 2]),
+        lambda: w.query(1, 2),
+    ):
+        with pytest.raises(sw.InputTypeError, match="cannot be compared"):
+            call()
+    w.insert("b", 2)
+    assert w.query() == (1, 2)
+    with pytest.raises(sw.InputError, match="dimensions"):
+        sw.Window(SEQUENCE, algorithm=name, dtype=object, time_dtype="i8").bulk_insert(np.zeros((2, 2), np.int64), [1, 2])
+
+
+def test_datetimes_as_values_are_neither_missing_nor_cut_nor_wrapped():
+    w = sw.Window(sw.max(), algorithm="recalc", dtype="datetime64[ns]", time_dtype=object)
+    for bad in (np.datetime64("9999-01-01", "s"), np.datetime64("NaT")):
+        with pytest.raises(sw.InputError, match=r"does not fit|NaT"):
+            w.insert("a", bad)
+        with pytest.raises(sw.InputError, match=r"does not fit|NaT"):
+            w.bulk_insert(["a", "b"], np.array([np.datetime64("2020-01-01", "s"), bad]))
+    seconds = sw.Window(sw.max(), algorithm="recalc", dtype="datetime64[s]", time_dtype=object)
+    with pytest.raises(sw.InputError, match="does not fit"):
+        seconds.insert("a", np.datetime64("2020-01-01T00:00:00.5", "ms"))
+    numbers = sw.Window(sw.max(), algorithm="recalc", dtype="f4", time_dtype=object)
+    with pytest.raises(sw.InputError, match="does not fit"):
+        numbers.insert("a", 1e300)
+    with pytest.raises(sw.InputError, match="missing"):
+        numbers.bulk_insert(["a", "b"], np.ma.array([1.0, 2.0], mask=[False, True]))
+    assert len(w) == len(seconds) == len(numbers) == 0

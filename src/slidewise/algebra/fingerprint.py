@@ -23,7 +23,7 @@ _KNOWN_BY_VERSION = {"numpy", "numba", "scipy"} | sys.stdlib_module_names
 """Packages whose version says what is in them. What another module holds (a constant in a file of settings) is looked at."""
 
 Seen = dict[int, int]
-"""Functions on the way, by id: the how-manieth each of them is."""
+"""Functions and modules on the way, by id: the how-manieth each of them is."""
 
 
 class Unstable(Exception):
@@ -66,7 +66,10 @@ def _describe_module(module: types.ModuleType, seen: Seen, names: Iterable[str])
     head = f"module {module.__name__} {getattr(module, '__version__', '')}".encode()
     if module.__name__.partition(".")[0] in _KNOWN_BY_VERSION:
         return head
-    there = [name for name in sorted(set(names)) if hasattr(module, name) and getattr(module, name) is not module]
+    if id(module) in seen:  # modules import each other
+        return head + f" {seen[id(module)]}".encode()
+    seen[id(module)] = len(seen)
+    there = [name for name in sorted(set(names)) if hasattr(module, name)]
     return head + b"(" + b",".join(n.encode() + b"=" + describe(getattr(module, n), seen, names) for n in there) + b")"
 
 

@@ -107,6 +107,14 @@ def step_insert_many(alg, op, H, W_, V_, m, scratch, X_, lo, hi):
 
 
 @entry
+def step_lifts(op, V_, slot, X_, lo, hi):
+    """Lift rows [lo, hi) into one slot, one over the other: whether `lift` takes them all."""
+    V, X = open_state(op, V_), open_arrays(X_)
+    for i in range(lo, hi):
+        lift(op, get(op, V, slot), row(X, i))
+
+
+@entry
 def step_evict(alg, op, H, W, V_, m, count):
     """Evict the `count` oldest, one by one."""
     V = open_state(op, V_)

@@ -122,10 +122,12 @@ class InOrder:
 
     def _refuse(self, what: str) -> UnsupportedError:
         others = [i.name for i in algorithms() if what in i.offers] or ["fiba"]
-        return UnsupportedError(
-            f"{self.alg.name} does not offer {what}; {' and '.join(others)} do"
-            if len(others) > 1
-            else f"{self.alg.name} does not offer {what}; {others[0]} does"
+        return untouched(
+            UnsupportedError(
+                f"{self.alg.name} does not offer {what}; {' and '.join(others)} do"
+                if len(others) > 1
+                else f"{self.alg.name} does not offer {what}; {others[0]} does"
+            )
         )
 
     def _offers(self, what: str):
@@ -146,6 +148,10 @@ class InOrder:
         while not self.steps.step_insert(*self._args(), self._scratch, x):
             self._resize(2 * (self.m + 1))
         self.times.append(t)
+
+    def try_lifts(self, X: tuple, count: int):
+        """Raise what `lift` raises for one of these rows, before anything is changed."""
+        self.steps.step_lifts(self.op, self.V, self._scratch, X, 0, count)
 
     def bulk_insert(self, ts, X: tuple):
         """Times in order already."""
@@ -190,7 +196,9 @@ class InOrder:
             return False
         if first > 0:
             if "evict_at" not in self.alg.info.offers:
-                raise UnsupportedError(f"{self.alg.name} evicts the oldest only; flatfat and fiba evict any time")
+                raise untouched(
+                    UnsupportedError(f"{self.alg.name} evicts the oldest only; flatfat and fiba evict any time")
+                )
             for _ in range(first, last):
                 self.steps.step_evict_at(*self._args(), first)
             self.times.remove(first, last)
@@ -308,6 +316,12 @@ class InOrder:
 
 
 def _out_of_order(name: str) -> OutOfOrderError:
-    return OutOfOrderError(
-        f"{name} takes events in the order of time, this one is older than the youngest; fiba takes any"
+    return untouched(
+        OutOfOrderError(f"{name} takes events in the order of time, this one is older than the youngest; fiba takes any")
     )
+
+
+def untouched(error):
+    """An error that is raised before anything was changed; an operator may raise the same kind in the middle of a change."""
+    error.untouched = True
+    return error

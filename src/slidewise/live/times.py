@@ -59,7 +59,7 @@ class IntTimes(Times):
         return int(t)
 
     def codes(self, ts):
-        array = np.asarray(ts)
+        array = _flat(ts)
         if array.dtype.kind not in "iu" or array.dtype == np.uint64:
             return super().codes(ts)
         return array.astype(np.int64, copy=False)
@@ -80,7 +80,7 @@ class FloatTimes(Times):
         return int(float_codes(np.float64(t)))
 
     def codes(self, ts):
-        array = np.asarray(ts)
+        array = _flat(ts)
         if array.dtype.kind not in "iuf":
             return super().codes(ts)
         array = array.astype(np.float64, copy=False)
@@ -122,7 +122,7 @@ class DatetimeTimes(Times):
         return int(there.astype(np.int64))
 
     def codes(self, ts):
-        array = np.asarray(ts)
+        array = _flat(ts)
         if array.dtype.kind != "M":
             return super().codes(ts)
         if np.isnat(array).any():
@@ -156,6 +156,13 @@ class ObjectTimes(Times):
 
     def time(self, code):
         return code
+
+
+def _flat(ts) -> np.ndarray:
+    array = np.asarray(ts)
+    if array.ndim != 1:
+        raise InputError(f"times must be one after the other, not an array of {array.ndim} dimensions")
+    return array
 
 
 def missing(t) -> bool:

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from slidewise.algebra.codec import decode, encode
+from slidewise.algebra.kernel import twin
 from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms import drivers
 from slidewise.algorithms.checking import compared_within
+from slidewise.algorithms.fiba_drivers import LIFTED
 from slidewise.algorithms.fiba_forest import Forest
 from slidewise.algorithms.protocol import Algorithm
 from slidewise.errors import StateError
@@ -31,6 +34,11 @@ class Tree:
 
     def insert(self, t, x: tuple):
         self.forest.insert(0, t, x)
+
+    def try_lifts(self, X: tuple, count: int):
+        """Raise what `lift` raises for one of these rows, before anything is changed."""
+        steps = drivers if self.op.compiled else twin(drivers)
+        steps.step_lifts(self.op, self.forest.V, LIFTED, X, 0, count)
 
     def bulk_insert(self, ts, X: tuple):
         """Times in order already, equal ones as they came."""

@@ -4,13 +4,14 @@ The types of the inputs are fixed once, by `dtype=` or by the first value; later
 refuses 1.5 instead of cutting it. Datetimes and durations travel as integers and come back by the operator's `result_like`.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
+from slidewise.live.times import missing
 
 _NUMBERS = "biuf"
 
@@ -51,12 +52,15 @@ class Values:
         given = np.asarray(value) if type(value) is not int else None
         kind = "i" if given is None else given.dtype.kind if given.ndim == 0 else "O"
         fits = kind in {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}.get(dtype.kind, "")
-        if not fits:
+        if not fits or np.ma.is_masked(value):
             raise InputTypeError(
                 f"{value!r} is not {dtype} (the type of this window's values; give dtype= if it should be another)"
             )
+        if dtype.kind == "f" and dtype.itemsize < 8 and np.finfo(dtype).max < abs(float(value)) < np.inf:
+            raise InputError(f"{value!r} does not fit in {dtype}")
         try:
-            return dtype.type(int(value) if kind in "iu" else value)  # NumPy's own integers would wrap
+            # NumPy's own integers would wrap
+            return dtype.type(int(value) if kind in "iu" and dtype.kind != "f" else value)
         except OverflowError as error:
             raise InputError(f"{value!r} does not fit in {dtype}") from error
 
@@ -83,9 +87,11 @@ class Values:
         if dtype is object:
             column: Any = [self._one(v, dtype) for v in values]
         else:
+            if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+                raise InputError("a value is missing; leave out events that have none")
             array = values if isinstance(values, np.ndarray) else None
             if array is not None and array.ndim == 1 and array.dtype.kind in "mM" and array.dtype.kind == dtype.kind:
-                column = array.astype(dtype).astype(np.int64)
+                column = _stamps(array, dtype)
             elif array is not None and array.ndim == 1 and _holds(dtype, array.dtype):
                 column = np.ascontiguousarray(array, dtype)
             else:
@@ -115,10 +121,22 @@ def _stamp(value, dtype: np.dtype) -> int:
     wanted = (datetime, np.datetime64) if dtype.kind == "M" else (timedelta, np.timedelta64)
     if not isinstance(value, wanted):
         raise InputTypeError(f"{value!r} is not {dtype}")
-    stamp = maker(value).astype(dtype)
-    if np.isnat(stamp):
+    if missing(value):
         raise InputError("a value is NaT; leave out events that have none")
-    return int(stamp.astype(np.int64))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return int(_stamps(np.array([maker(value)]), dtype)[0])
+
+
+def _stamps(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Datetimes or durations as counts of another unit; none is missing, cut or wrapped."""
+    if np.isnat(array).any():
+        raise InputError("a value is NaT; leave out events that have none")
+    there = array.astype(dtype)
+    changed = there.astype(array.dtype) != array
+    if changed.any():
+        raise InputError(f"{array[changed][0]} does not fit in {dtype}; give dtype= of another unit")
+    return there.astype(np.int64)
 
 
 def values_of(op: Operator, example, dtype=None) -> Values:

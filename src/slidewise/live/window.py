@@ -141,12 +141,11 @@ class Window:
         code, row = self._times.code(t), self._values.row(v)
         if self._whole_only:
             self._refuse_floats((value,) for value in row)
+        self._comparable(code)
         try:
             self._store.insert(code, row)
-        except (SlidewiseError, MemoryError):  # said before anything was changed
-            raise
         except BaseException as error:
-            if not self._lift_fails(row):
+            if not hasattr(error, "untouched") and not self._lift_fails(row):
                 self._half_done(error)
             raise
 
@@ -168,7 +167,11 @@ class Window:
         if self._whole_only:
             self._refuse_floats(columns)
         codes = self._times.codes(ts)
+        if len(codes):
+            self._comparable(*(codes if not self._times.compiled else ()))
         codes, columns = _in_order(codes, columns)
+        if not self._op.own or not self._store.op.compiled:
+            self._store.try_lifts(columns, len(codes))
         self._change(self._store.bulk_insert, codes, columns)
 
     def evict(self, t=None):
@@ -178,11 +181,19 @@ class Window:
                 raise EmptyWindowError("the window is empty: there is nothing to evict")
             self._change(self._store.evict)
             return None
-        return self._store is not None and self._change(self._store.evict_at, self._times.code(t))
+        if self._store is None:
+            return False
+        code = self._times.code(t)
+        self._comparable(code)
+        return self._change(self._store.evict_at, code)
 
     def bulk_evict(self, t) -> int:
         """Remove everything at or before time t; returns how many entries went."""
-        return 0 if self._store is None else self._change(self._store.bulk_evict, self._times.code(t))
+        if self._store is None:
+            return 0
+        code = self._times.code(t)
+        self._comparable(code)
+        return self._change(self._store.bulk_evict, code)
 
     def compact(self) -> None:
         """Give back memory that is not needed now."""
@@ -193,11 +204,21 @@ class Window:
         """A step that changes the structure. Where a user's combine raises, it may be left half-way."""
         try:
             return step(*arguments)
-        except (SlidewiseError, MemoryError):  # said before anything was changed
-            raise
         except BaseException as error:
-            self._half_done(error)
+            if not hasattr(error, "untouched"):
+                self._half_done(error)
             raise
+
+    def _comparable(self, *codes):
+        """Times that are objects must be comparable with those that are there, and with each other."""
+        if self._times.compiled or not codes:
+            return
+        first = self._store.oldest() if len(self._store) else codes[0]
+        for code in codes:
+            try:
+                bool(code < first)
+            except TypeError as error:
+                raise InputTypeError(f"the time {code!r} cannot be compared with {first!r}") from error
 
     def _lift_fails(self, row) -> bool:
         """Whether the value itself was refused, by `lift`, which is asked before anything is changed."""
@@ -214,9 +235,9 @@ class Window:
         """A question. Some algorithms put themselves in order for it: where it fails, what they are is looked at."""
         try:
             return question(*arguments)
-        except SlidewiseError:
-            raise
         except BaseException as error:
+            if hasattr(error, "untouched") or self._op.own:  # what the library's operators raise comes from `lower`
+                raise
             try:
                 self._store.check()
             except Exception:
@@ -233,6 +254,7 @@ class Window:
             return self._values.result(self._answer(self._store.query))
         code_from = self._store.oldest() if t_from is None else self._times.code(t_from)
         code_to = self._store.youngest() if t_to is None else self._times.code(t_to)
+        self._comparable(code_from, code_to)
         result, any_event = self._answer(self._store.query_range, code_from, code_to)
         return self._values.result(result) if any_event else self._empty()
 

@@ -171,3 +171,16 @@ def test_a_sparse_arena_is_compacted_by_itself():
     assert forest.size() == 100 and whole(forest) == 100
     assert forest.bytes_used < before // 20
     forest.check()
+
+
+@pytest.mark.parametrize("arity", [2, 4, 8, 16])
+def test_a_tree_that_empties_one_by_one_gives_its_room_back(arity):
+    forest = Forest(TOTAL, 1, arity)
+    count = 9000
+    forest.bulk_insert(0, list(range(count)), ([1] * count,))
+    full = forest.bytes_used
+    for left in range(count - 1, -1, -1):
+        forest.evict(0)
+        if left < count // 8:
+            assert forest.bytes_used < full / 2, f"{left} of {count} are left"
+    assert forest.bytes_used < full / 2

@@ -165,9 +165,9 @@ class Forest:
         return found
 
     def _evicted(self, count: int) -> None:
-        """Look at the arena once in a while: after as many evicts as it has units."""
+        """Look at the arena once in a while: after a quarter as many evicts as it has units."""
         self._gone += count
-        if self._gone > self.A[BUMP]:
+        if 4 * self._gone > self.A[BUMP]:  # a leaf of the least arity holds three: looked at well before it is empty
             self._gone = 0
             self.compact_if_sparse()
 

@@ -458,3 +458,22 @@ def test_datetimes_as_values_are_neither_missing_nor_cut_nor_wrapped():
     with pytest.raises(sw.InputError, match="missing"):
         numbers.bulk_insert(["a", "b"], np.ma.array([1.0, 2.0], mask=[False, True]))
     assert len(w) == len(seconds) == len(numbers) == 0
+
+
+@pytest.mark.parametrize("name", ["recalc", "two_stacks_lite", "daba", "fiba"])
+def test_structs_come_back_from_their_bytes(name):
+    """They run interpreted on numbers: what their members were resolved for is stored too."""
+    for op in (
+        sw.struct(p=sw.approx_count(item=2), q=sw.last()),
+        sw.struct(a=sw.nth_youngest(n=2), b=sw.last()),
+        sw.struct(total=sw.sum(), n=sw.count("x").operator, every=sw.collect()),
+    ):
+        w = sw.Window(op, algorithm=name, dtype="f8", time_dtype=object)
+        for t, v in enumerate([2.0, 2.0, 3.0, 2.0]):
+            w.insert(clock(t), v)
+        again = sw.Window.from_bytes(w.to_bytes(), op)
+        for x in (w, again):
+            x.evict()
+            x.insert(clock(9), 2.0)
+        again.check()
+        assert repr(again.query()) == repr(w.query())

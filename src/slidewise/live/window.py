@@ -308,6 +308,8 @@ class Window:
         description["times"] = None if self._times is None else self._times.name
         if self._store is None:
             return pack("window", description, {})
+        # What the operator was resolved for: values may be kept as objects where it runs interpreted on numbers.
+        description["inputs"] = [_name(d) for d in self._store.op.inputs]
         description["layout"] = self._store.op.state.description if self._store.op.compiled else "object"
         own, sections = self._store.dump()
         return pack("window", description | own, sections)
@@ -331,7 +333,9 @@ class Window:
                 w._times = times_named(head["times"])
             if not head["built"]:
                 return w
-            typed = op.typed(w._values.inputs)
+            typed = op.typed(tuple(_stored_dtype(d) for d in head["inputs"]))
+            if len(typed.inputs) != op.inputs:
+                raise StateError(f"stored state has {len(typed.inputs)} inputs, {op.name} takes {op.inputs}")
             if head["layout"] == "object":
                 typed = typed.as_object()
             elif not typed.compiled or typed.state.description != head["layout"]:

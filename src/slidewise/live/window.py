@@ -334,8 +334,8 @@ class Window:
             if not head["built"]:
                 return w
             typed = op.typed(tuple(_stored_dtype(d) for d in head["inputs"]))
-            if len(typed.inputs) != op.inputs:
-                raise StateError(f"stored state has {len(typed.inputs)} inputs, {op.name} takes {op.inputs}")
+            if w._values is None or w._times is None or not _fit(w._values, typed.inputs, head["layout"] == "object"):
+                raise StateError("stored state is damaged: its types do not fit each other")
             if head["layout"] == "object":
                 typed = typed.as_object()
             elif not typed.compiled or typed.state.description != head["layout"]:
@@ -378,6 +378,11 @@ def _in_order(codes, columns):
         return codes, columns
     order = sorted(range(len(codes)), key=codes.__getitem__)
     return [codes[i] for i in order], tuple([c[i] for i in order] for c in columns)
+
+
+def _fit(values: Values, inputs: tuple, interpreted: bool) -> bool:
+    """Whether values of these types can go where an operator was resolved for those: objects can, if it runs interpreted."""
+    return values.inputs == inputs or (interpreted and values.inputs == (object,) * len(inputs))
 
 
 def _stored_dtype(name):

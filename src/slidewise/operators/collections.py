@@ -114,6 +114,13 @@ def _lift_text(x):
     return (str(x),)
 
 
+def _decode_texts(stored):
+    state = decode(stored)
+    if not all(isinstance(x, str) for x in values(state)):
+        raise ValueError("a stored state of concat holds something else than strings")
+    return state
+
+
 @public("concat", inputs="x", example={"sep": ","})
 def concat_(*, sep: str = "") -> Operator:
     """All strings in the order of time, joined with `sep` between them. Null for an empty window.
@@ -140,7 +147,7 @@ def concat_(*, sep: str = "") -> Operator:
         identity=(),
         params={"sep": sep},
         encode=encode,
-        decode=decode,
+        decode=_decode_texts,
         object_only=True,
         cost="expensive",
         resolve=resolve,

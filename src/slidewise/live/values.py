@@ -56,7 +56,7 @@ class Values:
             raise InputTypeError(
                 f"{value!r} is not {dtype} (the type of this window's values; give dtype= if it should be another)"
             )
-        if dtype.kind == "f" and dtype.itemsize < 8 and np.finfo(dtype).max < abs(float(value)) < np.inf:
+        if dtype.kind == "f" and dtype.itemsize < 8 and float(np.finfo(dtype).max) < abs(float(value)) < np.inf:
             raise InputError(f"{value!r} does not fit in {dtype}")
         try:
             # NumPy's own integers would wrap

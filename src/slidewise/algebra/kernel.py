@@ -10,7 +10,6 @@
     reset(op, out) -> state         the identity
     emit(op, OUT, OK, i, s)         write the lowered result and whether it is defined
     null_when_empty(op) -> bool     whether an empty window gives null (known when compiling)
-    commutes(op) -> bool            whether states may be combined in any order, with the same result to the bit (as well)
     selective(op) -> bool           whether combine gives one of its arguments (known when compiling)
     same(op, a, b) -> bool          whether two states are the same, to the bit
     open_state(op, V), ptr(a)       arrays -> raw pointers (no reference counts, no bounds checks)
@@ -99,10 +98,6 @@ def _identical(a, b) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.asarray(a).tobytes() == np.asarray(b).tobytes()
     return isinstance(a, float) == isinstance(b, float) and bool(a == b)
-
-
-def commutes(op):
-    return op.commutes
 
 
 def open_state(op, V):
@@ -436,14 +431,6 @@ def _bits(context, value):
         return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
 
     return word(value), code
-
-
-@overload(commutes)
-def _commutes(op):
-    if (o := _typed(op)) is None:
-        return None
-    answer = o.commutes
-    return lambda op: answer
 
 
 # ---- raw pointers ----------------------------------------------------------------------------------------------------

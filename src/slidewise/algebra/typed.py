@@ -49,22 +49,14 @@ class TypedOperator:
         self.lift_, self.combine_, self.lower_ = op.lift, op.combine, op.lower
         self.inverse_, self.defined_, self.identity = op.inverse, op.defined, op.identity
         self.null_when_empty = op.empty is None
-        self.commutes = op.commutative and (op.selective or self._exact_states())
         self._functions: dict[str, Any] = {}
         if self.compiled:
             parts = [getattr(op, role) for role in ROLES]
             types_ = [str(d) for d in inputs]
-            found = fingerprint(*parts, op.identity, op.empty, op.own, self.commutes, op.selective, types_, self.state.description)
+            found = fingerprint(*parts, op.identity, op.empty, op.own, op.selective, types_, self.state.description)
             self.key = found or f"unfiled-{id(self):x}"
             self._numba_type_ = OperatorType(self.key)
             REGISTRY[self.key] = self
-
-    def _exact_states(self) -> bool:
-        """Whether states are made of integers: adding them up in another order changes nothing, not even the rounding."""
-        if self.compiled:
-            return all(leaf.dtype.kind in "biu" for leaf in self.state.leaves)
-        parts = self.identity if isinstance(self.identity, tuple) else (self.identity,)
-        return bool(parts) and all(isinstance(part, int) for part in parts)
 
     @property
     def name(self) -> str:

@@ -138,7 +138,7 @@ def step_query(alg, op, H, W, V_, m, scratch, OUT, OK):
     V = open_state(op, V_)
     st = load_(alg, op, H, W, V, m)
     if size_(alg, st) == 0:
-        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
+        answer(alg, op, W, V, m, st, scratch, OUT, OK, 0)
         return
     st, total = query_(alg, op, W, V, m, st, get(op, V, scratch + 1))
     save_(alg, op, H, W, V, m, st)  # first: `lower` may raise

@@ -8,7 +8,7 @@ Sums of int64, n entries, as rounds leave them (a window of rounds after the fil
 
 `bytes_entry` counts the arena up to the last unit ever used: nodes that are free now are part of it. 16 bytes are the time and
 the value. Sums of 32-bit integers keep one word, those of 64-bit integers two (they never wrap: operators/arithmetic.py);
-the bounds are for one word, the others are shown beside.
+both are judged by the same bounds, which two words miss in order and after a fill in random order.
 
 The large window holds 200 million entries where there is memory for it, and as many as fit in half of what there is elsewhere.
 """
@@ -120,7 +120,7 @@ def measure(n: int, entries: int, progress: Progress) -> list[Row]:
             progress(f"{case}, {state}, {n} entries")
             d = None if d is None else min(d, n // 4)
             forest, rate = at_random(op, X, n) if d is None else sliding(op, X, n, d)
-            rows.append(_row(case, state, forest, d, bound if state == "one word" else None, rate))
+            rows.append(_row(case, state, forest, d, bound, rate))
     return [*rows, large(min(entries, memory_bytes() // 2 // MOST_BYTES), progress)]
 
 
@@ -156,7 +156,8 @@ def verdicts(rows: list[Row]) -> list[str]:
         if row["bound"] is not None:
             holds = "holds" if row["bytes_entry"] <= row["bound"] else "MISSED"
             found.append(
-                f"{row['case']}, {row['n']} entries: {row['bytes_entry']:.1f} bytes an entry ({holds}: at most {row['bound']})"
+                f"{row['case']}, sums in {row['state']}, {row['n']} entries: {row['bytes_entry']:.1f} bytes an entry "
+                f"({holds}: at most {row['bound']})"
             )
     for row in rows:
         if row["case"] == LARGE:

@@ -2,6 +2,7 @@
 
     operator.py     Operator: lift, combine, lower, identity, laws; Bound: an operator and the columns it reads
     typed.py        Operator + input types -> TypedOperator: what algorithms run on
+    narrow.py       smaller states for operators on integers, for as long as their numbers are small
     layout.py       scalar, struct and wide states in arrays of numbers
     kernel.py       the words algorithms are written in (get, put, lift, combine ...), compiled and interpreted
     casts.py        casts for operators that serve many input types: Python numbers, or 64-bit ones compiled

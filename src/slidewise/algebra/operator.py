@@ -69,6 +69,8 @@ class Operator:
     """`cheap` or `expensive`: what one combine costs; decides the arity of trees."""
     recipe: tuple | None = None
     """A function and its arguments that make this operator again: how one of the library travels to another process."""
+    narrow: "Narrow | None" = None
+    """A form with smaller states that serves while its numbers are small (a sum of int64 in one word)."""
 
     def __post_init__(self):
         for role in ("lift", "combine", "lower"):
@@ -141,6 +143,18 @@ class Operator:
 
     def with_(self, **changes) -> "Operator":
         return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """A form of an operator on integers whose states are smaller, and every number in them a sum of inputs, or a count of them.
+
+    It gives the operator's own results as long as the magnitudes of all inputs it holds add up to less than 2^63, a 0 counted as
+    1 (algebra.narrow); beyond that it is wrong, and says nothing."""
+
+    operator: Operator
+    widen: Callable
+    """`widen(*leaves) -> leaves`: the numbers of a narrow state, or arrays of them, as those of the operator's own state."""
 
 
 @dataclass(frozen=True)

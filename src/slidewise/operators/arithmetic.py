@@ -8,6 +8,8 @@ range). An int64 column adds up in two words that need no test for overflow in `
 The true total T lies in [high * 2^32, (high + n) * 2^32) and is congruent to low, so as long as n < 2^32 the two decide
 it: `lower` finds out whether T fits in int64, and only `lower` raises. Two additions and no branch cost less than one
 addition and a test, and they are exactly associative and invertible even where some partial sum leaves int64.
+
+While all values in a window are small, `low` alone decides: the narrow forms (algebra.narrow) leave `high` away.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from typing import NamedTuple
 from numba.extending import register_jitable
 
 from slidewise.algebra.casts import real, unsigned, whole
-from slidewise.algebra.operator import Operator
+from slidewise.algebra.operator import Narrow, Operator
 from slidewise.errors import AggregateOverflowError, InputTypeError
 from slidewise.operators.exact import exact_floats
 from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, plain, public
@@ -102,6 +104,10 @@ def _lower_total(s):
     return s.low
 
 
+def _widen_total(total):
+    return total, total >> 32
+
+
 @register_jitable
 def _total_as_float(low, high):
     """The nearest float64 of a total; one beyond 2^85 is rounded twice."""
@@ -146,14 +152,16 @@ def _lower_object(s):
 def _resolve_sum(inputs):
     kind = kind_of(inputs[0])
     exact = {"inverse": _subtract, "exact": True, "error": "", "resolve": None}
+    one_word = _SUM.with_(lift=_lift_whole, combine=_add, lower=_same, identity=0, **exact)
     if kind in ("bool", "small"):
-        return _SUM.with_(lift=_lift_whole, combine=_add, lower=_same, identity=0, **exact)
+        return one_word
     if kind in ("int", "uint"):
         return _SUM.with_(
             lift=_lift_total if kind == "int" else _lift_unsigned_total,
             combine=_combine_total,
             lower=_lower_total,
             identity=Total(0, 0),
+            narrow=Narrow(one_word, _widen_total),
             **{**exact, "inverse": _inverse_total},
         )
     if kind == "float":
@@ -253,6 +261,10 @@ def _lower_mean_total(s):
     return _total_as_float(s.low, s.high) / s.n
 
 
+def _widen_mean(n, total):
+    return n, total, total >> 32
+
+
 def _lower_mean_object(s):
     return s.total / s.n
 
@@ -268,11 +280,11 @@ def _combine_mean_object(a, b):
 def _resolve_mean(inputs):
     kind = kind_of(inputs[0])
     exact = {"exact": True, "error": "", "resolve": None}
+    one_word = _MEAN.with_(
+        lift=_lift_mean_small, combine=combine_mean, lower=_lower_mean, identity=Mean(0, 0), inverse=_inverse_mean, **exact
+    )
     if kind in ("bool", "small"):
-        return _MEAN.with_(
-            lift=_lift_mean_small, combine=combine_mean, lower=_lower_mean, identity=Mean(0, 0),
-            inverse=_inverse_mean, **exact
-        )
+        return one_word
     if kind in ("int", "uint"):
         return _MEAN.with_(
             lift=_lift_mean_total if kind == "int" else _lift_mean_unsigned,
@@ -280,6 +292,7 @@ def _resolve_mean(inputs):
             lower=_lower_mean_total,
             identity=TotalMean(0, 0, 0),
             inverse=_inverse_mean_total,
+            narrow=Narrow(one_word, _widen_mean),
             **exact,
         )
     if kind == "float":

@@ -12,16 +12,17 @@ Unbound for a `Window` (`sw.max()`), bound to columns for `rolling` (`sw.max("am
 - **laws**: what an algorithm may rely on beyond associativity ([what each buys](own-operator.md)); floats may have fewer.
 - **state**: how a partial aggregate is kept. `scalar` and `struct` are a few machine words, `wide` is an array of fixed width; all
   three run compiled. `object` is a Python object, and runs interpreted.
-- **combine**: what it costs to combine two partials. An algorithm's bounds count combines: `slidewise algorithms`.
+- **combine**: what it costs to combine two partials, and to read a result off one where that is more. An algorithm's bounds count
+  combines: `slidewise algorithms`.
 - **empty**: the result where a window holds no values.
 
 """
 
 COSTS = {
-    "collect": "the values of both",
-    "collect_distinct": "the values of both",
-    "concat": "the text of both",
-    "median": "the values of both",
+    "collect": "O(1), a result O(n)",
+    "collect_distinct": "the distinct values of both",
+    "concat": "O(1), a result O(n)",
+    "median": "O(1), a result O(n)",
     "naive_bayes": "the pairs of both",
     "quantile": "O(k) sketch",
     "top_k": "O(k)",

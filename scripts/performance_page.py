@@ -1,4 +1,4 @@
-"""Write docs/performance.md and its pictures from a folder of results of `slidewise bench`.
+"""Write docs/performance.md and its pictures from a folder of results of `slidewise bench`, and from it the README's figures.
 
 python scripts/performance_page.py bench-results
 """
@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+
+import front_table
 
 from slidewise import bench
 from slidewise.bench import plots, records
@@ -145,6 +147,7 @@ def main(folder: str) -> None:
         old.unlink()
     figures = {r.suite: [p.name for p in plots.draw_all(bench.suite(r.suite), r.rows, pictures)] for r in results}
     (DOCS / "performance.md").write_text(page(results, figures), encoding="utf-8")
+    front_table.write()
 
 
 if __name__ == "__main__":

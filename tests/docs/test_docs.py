@@ -2,9 +2,10 @@
 
     ```python      is run; asserts in it say what comes out. `python spark`: with a session `spark`
     ```toml        with a first line `# NAME.toml` is written to that file
-    ```console     each line `$ command` is run, in the folder of the files
+    ```console     each line `$ command` is run, in the folder of the files, and says what stands below it (`...`: anything)
 """
 
+import doctest
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ import slidewise.operators as operators
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```" in page.read_text(encoding="utf-8")]
+LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(\w+)( \w+)?\n(.*?)^```", re.M | re.S)
 
 
@@ -43,9 +45,12 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
             else:
                 assert page.name == "job-file.md", f"{page.name}, line {line}: which file is this?"  # tested with the schema
         elif language == "console":
-            for command in re.findall(r"^\$ (.+)$", source, re.M):
+            for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", source, re.M):
                 done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=_environment())
-                assert done.returncode == 0, f"{page.name}, line {line}: {command}\n{done.stdout}{done.stderr}"
+                said = done.stdout + done.stderr
+                assert done.returncode == 0, f"{page.name}, line {line}: {command}\n{said}"
+                same = not shown or doctest.OutputChecker().check_output(shown, said, LOOSELY)
+                assert same, f"{page.name}, line {line}: {command}\nsays\n{said}"
         else:
             assert language == "text", f"{page.name}, line {line}: nobody runs {language}"
 
@@ -60,6 +65,15 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_figures_of_the_readme_are_those_that_were_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import front_table
+
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/performance.md"))
+    assert readme == front_table.with_table(readme, page), "scripts/front_table.py writes them anew"
+    assert len([figures for _, figures in front_table.rows(page) if figures]) >= 4, "the page has other words for them now"
 
 
 def test_the_table_of_operators_is_the_registry(monkeypatch):

@@ -1,8 +1,12 @@
-"""Write docs/performance.md and its pictures from a folder of results of `slidewise bench`, and from it the README's figures.
+"""Write docs/performance.md and its pictures from results of `slidewise bench`, and from it the README's figures.
 
-python scripts/performance_page.py bench-results
+python scripts/performance_page.py [FOLDER]
+
+Full-size results of the folder are filed in docs/performance/results first, in place of older ones of the same suites; the page is
+of all that is filed there. So a suite can be measured again alone, and `slidewise bench compare` has something to compare with.
 """
 
+import shutil
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -15,6 +19,7 @@ from slidewise.bench import plots, records
 from slidewise.bench.suite import HOLDS, Claim, Result, View, picked, values
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+RESULTS = DOCS / "performance" / "results"
 WORDS = {"yes": "holds", "partly": "in part", "no": "**does not hold**", "unmeasured": "not measured"}
 
 HEAD = """# Performance
@@ -139,10 +144,19 @@ def judged(result: Result) -> Result:
     return replace(again, versions=result.versions, machine=result.machine, finished=result.finished)
 
 
-def main(folder: str) -> None:
-    results = [judged(result) for result in records.read_all(Path(folder)) if result.suite in bench.SUITES]
+def file(folder: Path) -> None:
+    """Keep the folder's full-size results."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for result in records.read_all(folder):
+        if not result.quick:
+            shutil.copy(folder / f"{result.suite}.json", RESULTS)
+
+
+def main(folder: str | None = None) -> None:
+    if folder is not None:
+        file(Path(folder))
+    results = [judged(result) for result in records.read_all(RESULTS) if result.suite in bench.SUITES]
     pictures = DOCS / "performance"
-    pictures.mkdir(exist_ok=True)
     for old in pictures.glob("*.svg"):
         old.unlink()
     figures = {r.suite: [p.name for p in plots.draw_all(bench.suite(r.suite), r.rows, pictures)] for r in results}
@@ -151,4 +165,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "bench-results")
+    main(*sys.argv[1:2])

@@ -16,7 +16,7 @@ def quietly(what: str) -> None:
 def test_memory_stays_within_its_bounds():
     """Counted, not timed: the arena up to its last unit. The windows are as large as needed for the ends not to matter."""
     rows = memory.measure(2**16, 2**15, quietly)
-    bounded = {row["case"]: row for row in rows if row["bound"] is not None and row["state"] == "one word"}
+    bounded = {row["case"]: row for row in rows if row["bound"] is not None and row["state"] == memory.ONE}
     assert bounded.keys() == memory.CASES.keys()
     for case, row in bounded.items():
         assert row["n"] == 2**16

@@ -50,13 +50,18 @@ def default_arity(op: TypedOperator) -> int:
     return 8 if small or (op.compiled and op.operator.commutative) else 4
 
 
+def checked_arity(min_arity: int) -> int:
+    """A minimum arity that there is."""
+    if isinstance(min_arity, bool) or min_arity not in ARITIES:
+        raise InputError(f"min_arity is one of {', '.join(map(str, ARITIES))}, not {min_arity!r}")
+    return int(min_arity)
+
+
 class Forest:
     """Trees over one arena. `tree` is a number below `trees`; the trees of a new forest are empty and own no node."""
 
     def __init__(self, op: TypedOperator, trees: int = 1, min_arity: int | None = None, fingers: bool = True):
-        arity = default_arity(op) if min_arity is None else min_arity
-        if arity not in ARITIES:
-            raise InputError(f"min_arity is one of {', '.join(map(str, ARITIES))}, not {min_arity!r}")
+        arity = default_arity(op) if min_arity is None else checked_arity(min_arity)
         self.op, self.shape = op, Shape(arity, fingers, op.operator.commutative)
         self.steps = fiba_drivers if op.compiled else twin(fiba_drivers)
         self.A, self.H, self.N, self.V = self._words(ARENA_WORDS), self._words(trees * TREE_WORDS), self._words(0), self._states(0)

@@ -7,8 +7,8 @@ Sums of int64, n entries, as rounds leave them (a window of rounds after the fil
     random order    n single inserts, no order at all
 
 `bytes_entry` counts the arena up to the last unit ever used: nodes that are free now are part of it. 16 bytes are the time and
-the value. Sums of 32-bit integers keep one word, those of 64-bit integers two (they never wrap: operators/arithmetic.py);
-both are judged by the same bounds, which two words miss in order and after a fill in random order.
+the value. A window keeps such a sum in one word while it is sure to fit, and in two where values are so large that it may not
+(algebra/narrow.py); both are judged by the same bounds, which two words miss in order and after a fill in random order.
 
 The large window holds 200 million entries where there is memory for it, and as many as fit in half of what there is elsewhere.
 """
@@ -19,14 +19,15 @@ from pathlib import Path
 import numpy as np
 
 import slidewise.operators as library
+from slidewise.algebra.narrow import fitting
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms.fiba_forest import Forest, default_arity
 from slidewise.bench.suite import Panel, Plot, Progress, Row, Suite, View
 from slidewise.bench.timing import seconds
 from slidewise.bench.tree_rounds import BATCH, Rounds
 
-STATES = {"one word": np.int32, "two words": np.int64}
-"""What is summed: 32-bit integers in one word, 64-bit integers in two."""
+ONE, TWO = "one word", "two words"
+ONES = (np.ones(BATCH, np.int64),)
 
 CASES: dict[str, tuple[int | None, int]] = {
     "in order": (0, 24),
@@ -34,7 +35,7 @@ CASES: dict[str, tuple[int | None, int]] = {
     "distance 1024": (1024, 40),
     "random order": (None, 40),
 }
-"""Name -> distance from the young end (None: at random), and the most bytes an entry may take for a state of one word."""
+"""Name -> distance from the young end (None: at random), and the most bytes an entry may take."""
 
 LARGE = "large window"
 LARGE_ENTRIES = 200_000_000
@@ -43,8 +44,10 @@ MOST_BYTES = 48
 """An entry of the large window for certain takes no more."""
 
 
-def _sum(dtype: type) -> TypedOperator:
-    return library.sum().typed((np.dtype(dtype),))
+def _sum(state: str, n: int) -> TypedOperator:
+    """The sum as a window keeps it that holds n ones, or as one that holds large values."""
+    op = library.sum().typed((np.dtype(np.int64),))
+    return fitting(op, ONES, n) if state == ONE else op
 
 
 def _row(case: str, state: str, forest: Forest, d: int | None, bound: int | None, rate: float | None) -> Row:
@@ -97,29 +100,28 @@ def resident_bytes() -> int | None:
 
 def large(n: int, progress: Progress) -> Row:
     """A window as large as memory allows, filled, slid by a twentieth of itself, queried, and held against the sum it must have."""
-    op = _sum(np.int32)
-    X = (np.ones(BATCH, np.int32),)
+    op = _sum(ONE, n)
     progress(f"{LARGE}, {n} entries")
     before = resident_bytes()
-    tree = Rounds(op, default_arity(op), True, X, n, LARGE_DISTANCE)
+    tree = Rounds(op, default_arity(op), True, ONES, n, LARGE_DISTANCE)
     rounds = max(1, n // 20)
     spent = seconds(lambda: tree.run(rounds))
     tree.forest.query(0, tree.OUT, tree.OK)
     if tree.forest.size() != n or int(tree.OUT[0][0]) != n:
         raise AssertionError(f"a window of {n} ones sums to {tree.OUT[0][0]}, and has {tree.forest.size()} entries")
-    found = _row(LARGE, "one word", tree.forest, LARGE_DISTANCE, None, rounds / spent)
+    found = _row(LARGE, ONE, tree.forest, LARGE_DISTANCE, None, rounds / spent)
     after = resident_bytes()
     return found | {"resident_gb": None if before is None or after is None else (after - before) / 1e9}
 
 
 def measure(n: int, entries: int, progress: Progress) -> list[Row]:
     rows = []
-    for state, dtype in STATES.items():
-        op, X = _sum(dtype), (np.ones(BATCH, dtype),)
+    for state in (ONE, TWO):
+        op = _sum(state, n)
         for case, (d, bound) in CASES.items():
             progress(f"{case}, {state}, {n} entries")
             d = None if d is None else min(d, n // 4)
-            forest, rate = at_random(op, X, n) if d is None else sliding(op, X, n, d)
+            forest, rate = at_random(op, ONES, n) if d is None else sliding(op, ONES, n, d)
             rows.append(_row(case, state, forest, d, bound, rate))
     return [*rows, large(min(entries, memory_bytes() // 2 // MOST_BYTES), progress)]
 

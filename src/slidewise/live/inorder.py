@@ -97,6 +97,11 @@ class InOrder:
         self._ready()
         self.steps.start(*self._args())
 
+    @staticmethod
+    def layouts(op: TypedOperator) -> list[str]:
+        """How states of a compiled operator may be laid out: not narrow, for some algorithms keep no entries to widen."""
+        return [op.state.description]
+
     def _ready(self):
         self.steps = drivers if self.op.compiled else twin(drivers)
         self.out, self.ok = result_arrays(self.op, 1)

@@ -1,4 +1,9 @@
-"""A tree algorithm as `Window` keeps it: a forest of one tree. Takes events in any order."""
+"""A tree algorithm as `Window` keeps it: a forest of one tree. Takes events in any order.
+
+An operator with a narrow form (algebra.narrow: sums of int64) begins with that. `bound` is never less than what the magnitudes of
+all entries add up to; an event that would bring it to LIMIT first has it counted again from the entries, and where that does
+not help, or was done too lately to be paid for, the tree is built anew on the operator itself, once and for good.
+"""
 
 from itertools import pairwise
 from typing import Any
@@ -7,6 +12,7 @@ import numpy as np
 
 from slidewise.algebra.codec import decode, encode
 from slidewise.algebra.kernel import twin
+from slidewise.algebra.narrow import LIMIT, exact_magnitude, magnitude, narrowed
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import drivers
 from slidewise.algorithms.checking import compared_within
@@ -22,10 +28,24 @@ from slidewise.live.states import copy_states, read_states, states_as_objects, s
 class Tree:
     """One tree at work, with the same face as `InOrder`. Times are codes (live.times)."""
 
-    def __init__(self, alg: Algorithm, op: TypedOperator, coded_times: bool, min_arity: int | None = None):
-        self.alg, self.op, self.coded_times = alg, op, coded_times
-        self.forest = Forest(op, 1, min_arity, fingers=alg.module.FINGERS)
-        self.out, self.ok = result_arrays(op, 1)
+    def __init__(
+        self, alg: Algorithm, op: TypedOperator, coded_times: bool, min_arity: int | None = None, layout: str | None = None
+    ):
+        """`layout`: that of stored states, if it is to be the same; otherwise states begin narrow where they can."""
+        self.alg, self.coded_times = alg, coded_times
+        narrow = narrowed(op)
+        if narrow is None or layout not in (None, narrow.state.description):
+            self.op, self.wide = op, None
+        else:
+            self.op, self.wide = narrow, op
+        self.bound = self.inserted = 0  # inserted: values since the bound was counted
+        self.forest = Forest(self.op, 1, min_arity, fingers=alg.module.FINGERS)
+        self.out, self.ok = result_arrays(self.op, 1)
+
+    @staticmethod
+    def layouts(op: TypedOperator) -> list[str]:
+        """How states of a compiled operator may be laid out."""
+        return [form.state.description for form in (op, narrowed(op)) if form is not None]
 
     def __len__(self):
         return self.forest.size(0)
@@ -33,6 +53,8 @@ class Tree:
     # ---- changes ---------------------------------------------------------------------------------------------------
 
     def insert(self, t, x: tuple):
+        if self.wide is not None:
+            self._admit(abs(int(x[0])) or 1, 1)
         self.forest.insert(0, t, x)
 
     def try_lifts(self, X: tuple, count: int):
@@ -43,7 +65,34 @@ class Tree:
     def bulk_insert(self, ts, X: tuple):
         """Times in order already, equal ones as they came."""
         if len(ts):
+            if self.wide is not None:
+                self._admit(magnitude(X[0], LIMIT - self.bound), len(ts))
             self.forest.bulk_insert(0, ts, X)
+
+    def _admit(self, more: int, count: int):
+        """So many values come in, with magnitudes that add up to no more than `more`."""
+        if self.bound + more >= LIMIT:
+            if 4 * self.inserted >= len(self):
+                self.bound, self.inserted = self._magnitude(), 0
+            if self.bound + more >= LIMIT:
+                self._widen()
+                return
+        self.bound += more
+        self.inserted += count
+
+    def _magnitude(self) -> int:
+        """What the magnitudes of all entries add up to: of each number in their states, the greatest."""
+        _, states = self.forest.export(0)
+        return max(exact_magnitude(leaf) for leaf in states) if len(self) else 0
+
+    def _widen(self):
+        """On the operator itself from now on."""
+        ts, states = self.forest.export(0)
+        leaves = self.wide.operator.narrow.widen(*states)
+        forest = Forest(self.wide, 1, self.forest.shape.min_arity, self.forest.shape.fingers)
+        forest.fill(0, ts, tuple(np.ascontiguousarray(leaf) for leaf in leaves))
+        self.forest, self.op, self.wide = forest, self.wide, None
+        self.out, self.ok = result_arrays(self.op, 1)
 
     def evict(self):
         self.forest.evict(0)
@@ -88,6 +137,8 @@ class Tree:
         _, states = self.forest.export(0)
         with compared_within(states_as_objects(self.op, states)):
             self.forest.check()
+        if self.wide is not None:
+            assert self._magnitude() <= self.bound < LIMIT, "narrow states only while every sum is sure to fit"
 
     def copy(self) -> "Tree":
         other = object.__new__(Tree)
@@ -126,6 +177,10 @@ class Tree:
             in_order = all(a < b for a, b in pairwise(ts))
         if not in_order:
             raise StateError("stored state is damaged: times are out of order")
-        self = cls(alg, op, coded_times, arity)
-        self.forest.fill(0, ts, read_states(op, sections, count))
+        self = cls(alg, op, coded_times, arity, head["layout"])
+        self.forest.fill(0, ts, read_states(self.op, sections, count))
+        if self.wide is not None:
+            self.bound = self._magnitude()
+            if self.bound >= LIMIT:
+                self._widen()
         return self

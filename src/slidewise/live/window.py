@@ -22,6 +22,7 @@ import numpy as np
 from slidewise.algebra.operator import Bound, Operator
 from slidewise.algorithms import algorithm as algorithm_named
 from slidewise.algorithms import serves
+from slidewise.algorithms.fiba_forest import checked_arity
 from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
 from slidewise.live.inorder import InOrder
 from slidewise.live.snapshot import pack, unpack
@@ -60,6 +61,8 @@ class Window:
             raise InputTypeError(f"algorithm is a name such as 'fiba', not {algorithm!r}")
         self._op = op
         self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
+        if min_arity is not None:
+            checked_arity(min_arity)
         self._insist, self._min_arity = insist, min_arity
         # None until the types are known; see _begin
         self._values: Any = None
@@ -336,11 +339,11 @@ class Window:
             typed = op.typed(tuple(_stored_dtype(d) for d in head["inputs"]))
             if w._values is None or w._times is None or not _fit(w._values, typed.inputs, head["layout"] == "object"):
                 raise StateError("stored state is damaged: its types do not fit each other")
+            kind = Tree if w._algorithm.info.order == "any" else InOrder
             if head["layout"] == "object":
                 typed = typed.as_object()
-            elif not typed.compiled or typed.state.description != head["layout"]:
+            elif not typed.compiled or head["layout"] not in kind.layouts(typed):
                 raise StateError(f"stored partials are laid out as {head['layout']}, {op.name} now is {typed!r}")
-            kind = Tree if w._algorithm.info.order == "any" else InOrder
             w._store = kind.load(w._algorithm, typed, w._times.compiled, head, sections)
             return w
         except StateError:

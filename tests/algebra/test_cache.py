@@ -5,7 +5,10 @@ import subprocess
 import sys
 import textwrap
 
+import numba
 import pytest
+
+import slidewise as sw
 
 PROGRAM = """
 import sys, warnings
@@ -134,3 +137,105 @@ def test_a_full_disk_costs_nothing_but_speed(tmp_path, monkeypatch):
     cache.write_entry("x", b"body")
     assert cache.read_entry("x") is None
     assert list(tmp_path.iterdir()) == []
+
+
+CHANGING = """
+import sys
+import slidewise as sw
+
+SCALE = float(sys.argv[1])
+
+def scaled(x):
+    return x * SCALE
+
+def largest(a, b):
+    return a if a >= b else b
+
+def made():
+    op = sw.operator(lift=scaled, combine=largest, identity=float("-inf"), name="scaled")
+    return sw.struct(a=op) if sys.argv[3] == "struct" else op
+
+def answer(op):
+    w = sw.Window(op, "recalc")
+    w.insert(0, 1.0)
+    found = w.query()
+    return found.a if sys.argv[3] == "struct" else found
+
+first = made()
+print(answer(first))
+if sys.argv[2] != "same":
+    SCALE = float(sys.argv[2])
+    print(answer(made()))
+    print(answer(first))
+"""
+
+
+@pytest.mark.parametrize("kind", ["operator", "struct"])
+def test_a_global_that_changes_in_one_process_misleads_no_other(tmp_path, kind):
+    def answers(before, after="same"):
+        command = [sys.executable, "-W", "error", "-c", CHANGING, str(before), str(after), kind]
+        env = dict(os.environ, SLIDEWISE_CACHE_DIR=str(tmp_path))
+        out = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+        assert out.returncode == 0, out.stderr
+        return [float(line) for line in out.stdout.split()]
+
+    # an operator is what it was when it was first used; one that is made later takes the new value
+    assert answers(2, 3) == [2.0, 3.0, 2.0]
+    assert answers(3) == [3.0]
+    assert answers(2) == [2.0]
+    assert answers(5, 3) == [5.0, 3.0, 5.0]
+
+
+def test_an_operator_whose_globals_changed_is_not_compiled_any_further(tmp_path, monkeypatch):
+    """Its insert has the old value in it: a query with the new one would be another operator's."""
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path))
+    space = {"SCALE": 2.0, "__name__": __name__}
+    exec("def lift(x):\n    return x\ndef lower(s):\n    return s * SCALE\ndef combine(a, b):\n    return a + b", space)
+    op = sw.operator(lift=space["lift"], combine=space["combine"], lower=space["lower"], identity=0.0, name="scaled")
+    w = sw.Window(op, "recalc")
+    w.insert(0, 1.0)
+    entries = set(tmp_path.iterdir())
+    space["SCALE"] = 3.0
+    with pytest.raises(sw.InputError, match="make a new operator"):
+        w.query()
+    assert set(tmp_path.iterdir()) == entries
+    space["SCALE"] = 2.0
+    assert w.query() == 2.0, "nothing was changed"
+
+
+def test_an_operator_with_a_helper_that_nobody_can_describe_is_never_filed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path))
+
+    def made(k):
+        add = numba.vectorize(lambda x: x + k)
+        return sw.operator(lift=lambda x: add(x), combine=lambda a, b: a + b, identity=0.0, name="vectorized")
+
+    for k in (1.0, 2.0):
+        w = sw.Window(made(k), "recalc")
+        w.insert(0, 1.0)
+        assert w.compiled
+        assert w.query() == 1.0 + k
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_whose_class_the_identity_does_not_show(tmp_path):
+    """lift gives a NamedTuple, the identity is a plain tuple: the second process must find out again."""
+    code = """
+import numpy as np
+from typing import NamedTuple
+import slidewise as sw
+
+class Pair(NamedTuple):
+    n: int
+    s: float
+
+op = sw.operator(lift=lambda x: Pair(1, x), combine=lambda a, b: Pair(a.n + b.n, a.s + b.s), lower=lambda p: p.s / p.n,
+                 identity=(0, 0.0), name="mine")
+w = sw.Window(op, "recalc")
+w.insert(0, 4.0)
+print(w.compiled, w.query())
+"""
+    env = dict(os.environ, SLIDEWISE_CACHE_DIR=str(tmp_path))
+    for _ in range(2):
+        out = subprocess.run([sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True, timeout=300)
+        assert out.stdout.split() == ["True", "4.0"], out.stderr

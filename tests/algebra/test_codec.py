@@ -1,5 +1,6 @@
 """Plain Python values as bytes and back."""
 
+from collections import Counter, OrderedDict
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,10 @@ LEAVES = st.one_of(
     st.timedeltas(),
     st.times(),
     st.decimals(allow_nan=False),
+    st.complex_numbers(allow_nan=False),
+    st.binary().map(bytearray),
+    st.text().map(np.str_),
+    st.binary().map(np.bytes_),
     st.fractions(),
 )
 HASHABLE = st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))
@@ -33,6 +38,8 @@ VALUES = st.recursive(
         st.lists(inner),
         st.tuples(inner, inner),
         st.dictionaries(HASHABLE, inner),
+        st.dictionaries(HASHABLE, inner).map(OrderedDict),
+        st.dictionaries(HASHABLE, st.integers()).map(Counter),
         st.sets(HASHABLE),
         st.frozensets(HASHABLE),
     ),

@@ -151,3 +151,62 @@ def test_equal_is_respected():
     assert "commutative" in sw.check_laws(unordered).laws
     with pytest.raises(sw.LawError, match="commutative"):
         sw.check_laws(unordered.with_(equal=None))
+
+
+class Holder:
+    """A state without a repr, a copy or a `==` of its own."""
+
+    def __init__(self, items):
+        self.items = items
+
+
+class Quiet(Holder):
+    def __repr__(self):
+        return "Quiet"
+
+
+class Slotted:
+    __slots__ = ("items",)
+
+    def __init__(self, items):
+        self.items = items
+
+
+@pytest.mark.parametrize("kind", [Holder, Quiet, Slotted])
+def test_states_that_do_not_show_what_they_hold(kind):
+    def alike(a, b):
+        return a.items == b.items
+
+    def careless(a, b):
+        a.items.extend(b.items)
+        return kind(list(a.items))
+
+    good = made(lambda a, b: kind(a.items + b.items), lift=lambda x: kind([x]), identity=kind([]), equal=alike)
+    assert "untouched" in sw.check_laws(good).laws
+    bad = made(careless, lift=lambda x: kind([x]), identity=kind([]), equal=alike)
+    with pytest.raises(sw.LawError, match="combine changes its arguments"):
+        sw.check_laws(bad)
+
+
+def test_an_item_inside_that_is_changed_is_seen():
+    def careless(a, b):
+        a[0]["n"] += 0  # no change
+        b[0]["seen"] = True
+        return ({"n": a[0]["n"] + b[0]["n"]},)
+
+    bad = made(careless, lift=lambda x: ({"n": x},), identity=({"n": 0},), equal=lambda a, b: a[0]["n"] == b[0]["n"])
+    with pytest.raises(sw.LawError, match="combine changes its arguments"):
+        sw.check_laws(bad)
+
+
+def test_floats_of_every_width_are_compared_within_what_they_can_tell():
+    samples = [0.1, 0.7, 1e3, -3.3, 2.5]
+    add = made(lambda a, b: a + b, identity=np.float32(0), commutative=True)
+    sw.check_laws(add, samples=[np.float32(x) for x in samples])
+    complexes = made(lambda a, b: a + b, identity=0j, commutative=True)
+    sw.check_laws(complexes, samples=[complex(x, x / 3) for x in samples])
+    wide = made(lambda a, b: a + b, lift=lambda x: np.array([x, 1], np.complex64), identity=np.zeros(2, np.complex64))
+    sw.check_laws(wide, samples=samples)
+    crooked = made(lambda a, b: (a + b).conjugate(), identity=0j)
+    with pytest.raises(sw.LawError):
+        sw.check_laws(crooked, samples=[1 + 1j, 2 - 1j])

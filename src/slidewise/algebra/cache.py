@@ -25,7 +25,7 @@ import llvmlite
 import numba
 import numpy as np
 from numba import njit
-from numba.core import compiler
+from numba.core import compiler, sigutils
 from numba.core.caching import NullCache, _Cache
 from numba.core.serialize import dumps
 
@@ -148,6 +148,7 @@ class KernelCache(_Cache):
 
     def load_overload(self, sig, target_context):
         target_context.refresh()
+        _tags_unchanged(sig)
         body = read_entry(self._entry(sig, target_context.codegen())) if self._can_file(sig) else None
         if body is not None:
             try:
@@ -159,13 +160,21 @@ class KernelCache(_Cache):
 
     def save_overload(self, sig, data):
         _Progress.stop()
-        if not self._can_file(sig) or data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
+        if not self._can_file(sig) or not _tags_unchanged(sig):
+            return
+        if data.library.has_dynamic_globals or any(not x.can_cache for x in data.lifted):
             return
         try:
             body = dumps(data._reduce())
         except Exception:  # a closure that cannot be pickled: not filed
             return
         write_entry(self._entry(sig, data.codegen), body)
+
+
+def _tags_unchanged(sig) -> bool:
+    """Whether the operators in a signature still are what their tags say: compiling takes what their globals hold now."""
+    tags = [kind for kind in sigutils.normalize_signature(sig)[0] if hasattr(kind, "unchanged")]
+    return all([tag.unchanged() for tag in tags])
 
 
 class _Progress:

@@ -1,11 +1,14 @@
 """Python-object states as bytes and back: plain types only, nothing that can run.
 
 Each value is one tag byte and its body; lengths are unsigned 64-bit little-endian. Plain types: None, bool, int of any size,
-float, str, bytes, tuple, list, dict, set, frozenset, Decimal, Fraction, date, datetime, time, timedelta, NumPy arrays and scalars
-of numbers, datetimes and text of fixed width. Anything else needs the operator's own `encode` and `decode`.
+float, complex, str, bytes, bytearray, tuple, list, dict, Counter, OrderedDict, set, frozenset, Decimal, Fraction, date, datetime,
+time, timedelta, NumPy arrays and scalars of numbers, datetimes and text of fixed width. Exactly these: a value comes back as what
+it was, so that one of a class made from them (a pandas Timestamp is a datetime) is refused, not cut down. NamedTuples come back
+where the operator's identity shows them (`stripped`, `like`). Anything else needs the operator's own `encode` and `decode`.
 """
 
 import struct
+from collections import Counter, OrderedDict
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -17,6 +20,9 @@ from slidewise.errors import StateError, UnsupportedError
 _DEEPEST = 100
 _LENGTH = struct.Struct("<Q")
 _DOUBLE = struct.Struct("<d")
+_SEQUENCES: dict[type, bytes] = {tuple: b"t", list: b"l", set: b"e", frozenset: b"z"}
+_MAPPINGS: dict[type, bytes] = {dict: b"d", Counter: b"k", OrderedDict: b"o"}
+_MADE = {tag: kind for kinds in (_SEQUENCES, _MAPPINGS) for kind, tag in kinds.items()}
 
 
 def encode(value) -> bytes:
@@ -51,44 +57,45 @@ def _write(value, out: list[bytes], depth: int) -> None:
         _sized(b"i", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True), out)
     elif kind is float:
         out += (b"f", _DOUBLE.pack(value))
+    elif kind is complex:
+        out += (b"j", _DOUBLE.pack(value.real), _DOUBLE.pack(value.imag))
     elif kind is str:
         _sized(b"s", value.encode("utf-8", "surrogatepass"), out)
-    elif kind in (bytes, bytearray):
-        _sized(b"b", bytes(value), out)
-    elif isinstance(value, (tuple, list, set, frozenset)):
-        tag = b"t" if isinstance(value, tuple) else b"l" if kind is list else b"z" if kind is frozenset else b"e"
-        if tag == b"l" or tag == b"t" or kind in (set, frozenset):
-            items = list(value) if tag in b"lt" else _sorted_by_bytes(value, depth)
-            out += (tag, _LENGTH.pack(len(items)))
-            for item in items:
-                _write(item, out, depth + 1)
-        else:
-            raise _not_plain(value)
-    elif isinstance(value, dict):
-        out += (b"d", _LENGTH.pack(len(value)))
+    elif kind is bytes or kind is bytearray:
+        _sized(b"b" if kind is bytes else b"B", bytes(value), out)
+    elif kind in _SEQUENCES:
+        items = _sorted_by_bytes(value, depth) if kind in (set, frozenset) else value
+        out += (_SEQUENCES[kind], _LENGTH.pack(len(items)))
+        for item in items:
+            _write(item, out, depth + 1)
+    elif kind in _MAPPINGS:
+        out += (_MAPPINGS[kind], _LENGTH.pack(len(value)))
         for key, item in value.items():
             _write(key, out, depth + 1)
             _write(item, out, depth + 1)
-    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufcmMSU":
+    elif kind is np.ndarray and value.dtype.kind in "biufcmMSU":
         body = np.ascontiguousarray(value)
-        _sized(b"a", f"{body.dtype.str};{','.join(map(str, body.shape))}".encode(), out)
+        _sized(b"a", f"{body.dtype.str};{','.join(map(str, value.shape))}".encode(), out)
         _sized(b"b", body.tobytes(), out)
     elif isinstance(value, np.generic) and value.dtype.kind in "biufcmM":
         _sized(b"g", value.dtype.str.encode(), out)
         _sized(b"b", value.tobytes(), out)
-    elif isinstance(value, datetime):
+    elif kind is np.str_ or kind is np.bytes_:
+        out.append(b"n")
+        _write(value.item(), out, depth + 1)
+    elif kind is datetime:
         offset = value.utcoffset()
         seconds = "" if offset is None else repr(offset.total_seconds())
         _sized(b"D", f"{value.replace(tzinfo=None).isoformat()}|{seconds}|{value.fold}".encode(), out)
-    elif isinstance(value, date):
+    elif kind is date:
         _sized(b"Y", value.isoformat().encode(), out)
-    elif isinstance(value, time) and value.tzinfo is None:
+    elif kind is time and value.tzinfo is None:
         _sized(b"H", value.isoformat().encode(), out)
-    elif isinstance(value, timedelta):
+    elif kind is timedelta:
         _sized(b"L", f"{value.days}|{value.seconds}|{value.microseconds}".encode(), out)
-    elif isinstance(value, Decimal):
+    elif kind is Decimal:
         _sized(b"c", str(value).encode(), out)
-    elif isinstance(value, Fraction):
+    elif kind is Fraction:
         _sized(b"r", f"{value.numerator}/{value.denominator}".encode(), out)
     else:
         raise _not_plain(value)
@@ -154,17 +161,20 @@ class _Reader:
             return self.sized().decode("utf-8", "surrogatepass")
         if tag == b"b":
             return self.sized()
+        if tag == b"j":
+            return complex(_DOUBLE.unpack(self.take(8))[0], _DOUBLE.unpack(self.take(8))[0])
+        if tag == b"B":
+            return bytearray(self.sized())
         if tag in b"tlez":
             count = self.length()
             if count > len(self.data) - self.at:
                 raise StateError("stored value is cut short")
-            items = [self.value(depth + 1) for _ in range(count)]
-            return {b"t": tuple, b"l": list, b"e": set, b"z": frozenset}[tag](items)
-        if tag == b"d":
+            return _MADE[tag]([self.value(depth + 1) for _ in range(count)])
+        if tag in b"dko":
             count = self.length()
             if 2 * count > len(self.data) - self.at:
                 raise StateError("stored value is cut short")
-            return {self.value(depth + 1): self.value(depth + 1) for _ in range(count)}
+            return _MADE[tag]({self.value(depth + 1): self.value(depth + 1) for _ in range(count)})
         if tag == b"a":
             dtype, _, shape = self.text().partition(";")
             sizes = tuple(int(part) for part in shape.split(",") if part)
@@ -175,6 +185,11 @@ class _Reader:
             if len(values) != 1:
                 raise StateError("stored number is damaged")
             return values[0]
+        if tag == b"n":
+            text = self.value(depth + 1)
+            if type(text) not in (str, bytes):
+                raise StateError("stored text is damaged")
+            return np.str_(text) if isinstance(text, str) else np.bytes_(text)
         if tag == b"D":
             stamp, offset, fold = self.text().split("|")
             value = datetime.fromisoformat(stamp).replace(fold=int(fold))
@@ -196,6 +211,21 @@ class _Reader:
         if self.take(1) != b"b":
             raise StateError("stored array is damaged")
         return self.sized()
+
+
+def stripped(identity, state):
+    """NamedTuples as plain tuples, where the identity has the same: there `like` makes them again."""
+    if isinstance(state, tuple) and type(state) is type(identity) and len(state) == len(identity):
+        return tuple(stripped(part, value) for part, value in zip(identity, state, strict=True))
+    return state
+
+
+def like(identity, stored):
+    """Plain tuples back as the NamedTuples of the identity."""
+    if isinstance(identity, tuple) and type(stored) is tuple and len(stored) == len(identity):
+        parts = [like(part, value) for part, value in zip(identity, stored, strict=True)]
+        return identity._make(parts) if hasattr(identity, "_make") else tuple(parts)
+    return stored
 
 
 def _number_dtype(text: str) -> np.dtype:

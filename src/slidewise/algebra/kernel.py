@@ -34,6 +34,7 @@ from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
+from slidewise.algebra.fingerprint import GENERATED
 from slidewise.algebra.typed import REGISTRY, OperatorType, TypedOperator
 
 # ---- interpreted meaning ---------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def _unbox_operator(kind, value, context):
 def _made(source: str, env: dict):
     """A function from source text: the accessors depend on the layout of the state."""
     space = dict(env)
-    exec(source, space)
+    exec(compile(source, GENERATED, "exec"), space)
     return space["impl"]
 
 

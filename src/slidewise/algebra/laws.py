@@ -14,10 +14,10 @@ States are compared by the operator's `equal`, or part by part: floats within a 
 the largest number in sight), everything else exactly. The interpreted functions are tried; compiled ones have the same source.
 """
 
-import copy
+import cmath
 import itertools
-import math
 import random
+from collections.abc import Iterable, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ _GENERATED: dict[str, list] = {
     "strings": ["b", "a", "", "ab", "c", "b", "ba"],
 }
 _RELATIVE = 1e-11
+_INEXACT = (float, complex, np.inexact)
 _TRIPLES = 1200
 
 
@@ -266,12 +267,34 @@ def _show(state: _State) -> str:
 
 
 def _frozen(op: Operator, value):
-    """A copy to compare with later: stored bytes where the operator has them, a deep copy's text otherwise."""
+    """Something to compare with later: stored bytes where the operator has them, everything the value holds otherwise."""
+    return repr(op.encode(value)) if op.encode is not None else _contents(value, {})
+
+
+def _contents(value, seen: dict[int, tuple]):
+    """All that is in a value, down to what has no parts: its own repr may be an address, or leave out what was changed."""
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.tobytes()
-    if op.encode is not None:
-        return repr(op.encode(value))
-    return repr(copy.deepcopy(value))
+        inner = _contents(value.tolist(), seen) if value.dtype.hasobject else value.tobytes()
+        return value.dtype.str, value.shape, inner
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        return repr(value)
+    if id(value) in seen:
+        return seen[id(value)][0]
+    seen[id(value)] = len(seen), value  # kept, for another could take its id
+    if isinstance(value, dict):
+        return type(value), [(_contents(k, seen), _contents(v, seen)) for k, v in value.items()]
+    if isinstance(value, (set, frozenset)):
+        return type(value), frozenset(value)
+    if isinstance(value, Iterable) and isinstance(value, Sized):
+        return type(value), [_contents(part, seen) for part in value], _attributes(value, seen)
+    attributes = _attributes(value, seen)
+    return type(value), attributes if attributes else repr(value)
+
+
+def _attributes(value, seen: dict[int, tuple]) -> list:
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
+    held = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
+    return [(name, _contents(held[name], seen)) for name in held]
 
 
 def same(a, b, tolerance: float = 0.0) -> bool:
@@ -285,7 +308,9 @@ def same(a, b, tolerance: float = 0.0) -> bool:
         return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
-    if isinstance(a, (float, np.floating)) or isinstance(b, (float, np.floating)):
+    if isinstance(a, _INEXACT) or isinstance(b, _INEXACT):
+        if any(isinstance(part, (complex, np.complexfloating)) for part in (a, b)):
+            return same(a.real, b.real, tolerance) and same(a.imag, b.imag, tolerance)
         try:
             x, y = float(a), float(b)
         except (TypeError, ValueError, OverflowError):
@@ -295,14 +320,19 @@ def same(a, b, tolerance: float = 0.0) -> bool:
 
 
 def _magnitude(value) -> float:
-    """The largest finite float in a state: what rounding errors are relative to."""
+    """The largest finite float in a state: what rounding errors are relative to. Narrow floats weigh as much more as they are
+    coarser."""
     if isinstance(value, np.ndarray):
-        finite = value[np.isfinite(value)] if value.dtype.kind == "f" else ()
-        return float(np.abs(finite).max()) if len(finite) else 0.0
+        finite = value[np.isfinite(value)] if value.dtype.kind in "fc" else ()
+        return float(np.abs(finite).max()) * _coarseness(value.dtype) if len(finite) else 0.0
     if isinstance(value, (tuple, list)):
         return max(map(_magnitude, value), default=0.0)
     if isinstance(value, dict):
         return max(map(_magnitude, value.values()), default=0.0)
-    if isinstance(value, (float, np.floating)) and math.isfinite(value):
-        return abs(float(value))
+    if isinstance(value, _INEXACT) and cmath.isfinite(value):
+        return float(abs(complex(value))) * (_coarseness(value.dtype) if isinstance(value, np.generic) else 1.0)
     return 0.0
+
+
+def _coarseness(dtype: np.dtype) -> float:
+    return max(1.0, float(np.finfo(dtype).eps / np.finfo(np.float64).eps))

@@ -186,9 +186,13 @@ def dtype_of(values: list):
     """The NumPy type of a list of numbers, or `object`."""
     if not values:
         return np.dtype(np.float64)
+    if not all(isinstance(value, (int, float, np.generic)) for value in values):
+        return object
     if all(isinstance(value, int) for value in values) and not all(-(2**63) <= value < 2**63 for value in values):
         return object
     dtype = np.asarray(values).dtype
+    if dtype.kind == "f" and all(isinstance(value, (int, np.integer)) for value in values):
+        return object  # integers that no integer type holds together
     return dtype if dtype.kind in "biuf" else object
 
 

@@ -12,11 +12,14 @@ that Numba compiles them into straight code. Where a member has a wide or an obj
 import keyword
 from collections import namedtuple
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
 
+from slidewise.algebra.codec import like, stripped
+from slidewise.algebra.fingerprint import GENERATED, fingerprint, is_ours
 from slidewise.algebra.kernel import leaf_values
 from slidewise.algebra.laws import same
 from slidewise.algebra.operator import Bound, Operator
@@ -104,7 +107,7 @@ class Dual:
 
 def _made(lines: list[str], env: dict):
     space = dict(env)
-    exec("\n".join(lines), space)
+    exec(compile("\n".join(lines), GENERATED, "exec"), space)
     return space["f"]
 
 
@@ -124,14 +127,21 @@ _callables: dict[Any, Any] = {}
 
 
 def _callable(function):
-    """The function itself, made known to Numba as one that compiled code may call."""
+    """The function, made known to Numba as one that compiled code may call.
+
+    Numba compiles what it knows once and for all: what a function was while its globals were others is another function."""
     plain = getattr(function, "py_func", function)
-    if plain not in _callables:
-        try:
-            _callables[plain] = register_jitable(plain)
-        except Exception:  # a built-in: interpreted only
-            _callables[plain] = plain
-    return _callables[plain]
+    if not isinstance(plain, FunctionType):  # a built-in: interpreted only
+        return plain
+    key = plain, "" if is_ours(plain) else fingerprint(plain)
+    if key not in _callables:
+        copy = FunctionType(plain.__code__, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__)
+        copy.__kwdefaults__, copy.__module__ = plain.__kwdefaults__, plain.__module__
+        copy = register_jitable(copy)
+        if key[1] is None:  # nobody can tell whether it is still the same
+            return copy
+        _callables[key] = copy
+    return _callables[key]
 
 
 def _functions(ops, *roles: str) -> dict:
@@ -161,13 +171,13 @@ def _stored(ops, state: type) -> dict:
     if any(op.encode is not None for op in ops):
 
         def encode(s):
-            return tuple(part if op.encode is None else op.encode(part) for op, part in zip(ops, s))
+            return tuple(stripped(op.identity, part) if op.encode is None else op.encode(part) for op, part in zip(ops, s))
 
         def decode(stored):
             if not isinstance(stored, tuple) or len(stored) != len(ops):
                 raise TypeError(f"a stored struct of {len(ops)} members has {len(ops)} parts")
             return state(*(
-                _like(op.identity, part) if op.decode is None else op.decode(part) for op, part in zip(ops, stored)
+                like(op.identity, part) if op.decode is None else op.decode(part) for op, part in zip(ops, stored)
             ))
 
         found.update(encode=encode, decode=decode)
@@ -178,13 +188,6 @@ def _stored(ops, state: type) -> dict:
 
         found["equal"] = equal
     return found
-
-
-def _like(identity, item):
-    """A plain tuple back as the NamedTuple of the identity."""
-    if hasattr(identity, "_make") and isinstance(item, tuple) and len(item) == len(identity):
-        return identity._make(_like(part, value) for part, value in zip(identity, item))
-    return item
 
 
 # ---- struct ----------------------------------------------------------------------------------------------------------

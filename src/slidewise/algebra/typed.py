@@ -21,7 +21,7 @@ from slidewise.algebra.cache import entry_name, read_entry, write_entry
 from slidewise.algebra.fingerprint import fingerprint
 from slidewise.algebra.layout import Layout, Leaf, NoLayout, layout_of
 from slidewise.algebra.operator import Operator
-from slidewise.errors import InputTypeError
+from slidewise.errors import InputError, InputTypeError
 
 ROLES = ("lift", "combine", "lower", "inverse", "defined", "lift_into", "combine_into", "inverse_into")
 
@@ -51,10 +51,7 @@ class TypedOperator:
         self.null_when_empty = op.empty is None
         self._functions: dict[str, Any] = {}
         if self.compiled:
-            parts = [getattr(op, role) for role in ROLES]
-            types_ = [str(d) for d in inputs]
-            found = fingerprint(*parts, op.identity, op.empty, op.own, op.selective, types_, self.state.description)
-            self.key = found or f"unfiled-{id(self):x}"
+            self.key = self._fingerprint() or f"unfiled-{id(self):x}"
             self._numba_type_ = OperatorType(self.key)
             REGISTRY[self.key] = self
 
@@ -65,6 +62,30 @@ class TypedOperator:
     def __repr__(self) -> str:
         how = self.kind if self.compiled else "object, interpreted"
         return f"<{self.operator.signature} on {', '.join(map(str, self.inputs)) or 'nothing'}: {how}>"
+
+    def _fingerprint(self) -> str | None:
+        op = self.operator
+        parts = [getattr(op, role) for role in ROLES]
+        types_ = [str(d) for d in self.inputs]
+        return fingerprint(*parts, op.identity, op.empty, op.own, op.selective, types_, self.state.description)
+
+    def unchanged(self) -> bool:
+        """Whether the key still says what would be compiled now; InputError where a global is another one since.
+
+        False: nobody can tell, so nothing is filed."""
+        if self.operator.own:
+            return True
+        now = self._fingerprint()
+        if now is None or self.key.startswith("unfiled"):
+            return False
+        if now != self.key:
+            error = InputError(
+                f"operator {self.name!r}: something that its functions name (a global, a value of a closure) has changed "
+                "since the operator was first used; make a new operator to use the new value"
+            )
+            error.untouched = True  # type: ignore[attr-defined]
+            raise error
+        return True
 
     def as_object(self) -> "TypedOperator":
         """The interpreted twin of this operator: same functions, Python objects as states."""
@@ -91,6 +112,9 @@ class OperatorType(types.Type):
     def key(self):
         return self.operator_key
 
+    def unchanged(self) -> bool:
+        return REGISTRY[self.operator_key].unchanged()
+
 
 REGISTRY: dict[str, TypedOperator] = {}
 _typed: dict[tuple, TypedOperator] = {}
@@ -115,7 +139,7 @@ def _infer(op: Operator, inputs: tuple) -> TypedOperator:
         return TypedOperator(op, inputs, None, None, False, f"{op.name} keeps Python objects")
     if any(d is object or d.kind not in "biuf" for d in inputs):
         return TypedOperator(op, inputs, None, None, False, "its inputs are Python objects")
-    found = fingerprint(*(getattr(op, role) for role in ROLES), op.identity, op.own)
+    found = _print(op)
     name = entry_name("type", found, [d.str for d in inputs]) if found else None
     answer = None
     if name is not None and (body := read_entry(name)) is not None:
@@ -128,7 +152,7 @@ def _infer(op: Operator, inputs: tuple) -> TypedOperator:
             answer = None
     if answer is None:
         answer = _ask_numba(op, inputs)
-        if name is not None and not _has_classes(answer[1]):
+        if name is not None and not _has_classes(answer[1]) and _has_classes_of(answer[0], op.identity) and found == _print(op):
             state, *others = answer
             if state is not None and state.width is None:
                 state = Layout(_with_classes(state.shape, None))
@@ -142,6 +166,10 @@ def _infer(op: Operator, inputs: tuple) -> TypedOperator:
     return TypedOperator(op, inputs, state, result, optional, reason)
 
 
+def _print(op: Operator) -> str | None:
+    return fingerprint(*(getattr(op, role) for role in ROLES), op.identity, op.own)
+
+
 def _with_classes(shape, like):
     """A shape with the tuple classes of a value; None: with none. A user's class is never filed: the one that comes back
     from a pickle would be another class to the compiler."""
@@ -150,6 +178,13 @@ def _with_classes(shape, like):
     values = like if isinstance(like, tuple) else (None,) * (len(shape) - 1)
     parts = [_with_classes(part, value) for part, value in zip(shape[1:], values, strict=True)]
     return (type(like) if hasattr(like, "_fields") else None, *parts)
+
+
+def _has_classes_of(layout: Layout | None, identity) -> bool:
+    """Whether the identity shows the classes of a state: lift may give a NamedTuple where the identity is a plain tuple."""
+    if layout is None or layout.width is not None:
+        return True
+    return layout.shape == _with_classes(layout.shape, identity)
 
 
 def _has_classes(layout: Layout | None) -> bool:
@@ -263,12 +298,18 @@ _dispatchers: dict[tuple, Any] = {}
 
 
 def _compile(function, own: bool):
-    key = (function, own)
-    if key not in _dispatchers:
-        plain = getattr(function, "py_func", function)
-        # The library's own divisions never meet a 0; a user's raise ZeroDivisionError, as they do interpreted.
-        _dispatchers[key] = njit(nogil=True, boundscheck=not own, error_model="numpy" if own else "python")(plain)
-    return _dispatchers[key]
+    """The function's dispatcher. One of a user's is made anew when what the function names has changed: a dispatcher
+    freezes it with the first compile."""
+    key = (function, own, "" if own else fingerprint(function))
+    if key in _dispatchers:
+        return _dispatchers[key]
+    plain = getattr(function, "py_func", function)
+    # The library's own divisions never meet a 0; a user's raise ZeroDivisionError, as they do interpreted.
+    dispatcher = njit(nogil=True, boundscheck=not own, error_model="numpy" if own else "python")(plain)
+    dispatcher.filed_by_fingerprint = True
+    if key[2] is not None:
+        _dispatchers[key] = dispatcher
+    return dispatcher
 
 
 def _return_type(function, arguments, own: bool):

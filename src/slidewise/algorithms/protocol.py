@@ -40,7 +40,7 @@ import numpy as np
 from numba import types
 from numba.extending import NativeValue, models, overload, register_model, typeof_impl, unbox
 
-from slidewise.algebra.fingerprint import fingerprint
+from slidewise.algebra.fingerprint import GENERATED, fingerprint
 from slidewise.algebra.kernel import leaf_values, twin
 from slidewise.errors import InputError
 
@@ -185,7 +185,7 @@ def _word(name: str, parameters: str, otherwise: str = ""):
 
     space: dict = {}
     call = f"alg.twin({name!r}, {parameters!r}, {otherwise!r})({parameters})"
-    exec(f"def {name}_(alg, {parameters}):\n    return {call}", space)
+    exec(compile(f"def {name}_(alg, {parameters}):\n    return {call}", GENERATED, "exec"), space)
     word = space[f"{name}_"]
     word.__doc__ = f"`{name}` of the algorithm's module."
 
@@ -195,7 +195,7 @@ def _word(name: str, parameters: str, otherwise: str = ""):
         algorithm = ALGORITHMS[alg.algorithm_key]
         inner = {key: value for key, value in vars(algorithm.module).items() if hasattr(value, "py_func")}
         meaning = otherwise if algorithm.lacks(name) and otherwise else f"{name}({parameters})"
-        exec(f"def impl(alg, {parameters}):\n    return {meaning}", inner)
+        exec(compile(f"def impl(alg, {parameters}):\n    return {meaning}", GENERATED, "exec"), inner)
         return inner["impl"]
 
     outer = {"resolve": resolve}

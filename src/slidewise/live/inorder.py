@@ -5,6 +5,7 @@ kept beside, in a buffer of their own, oldest first.
 """
 
 from bisect import bisect_left, bisect_right
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from slidewise.algebra.codec import decode, encode
 from slidewise.algebra.kernel import twin
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithms, drivers
-from slidewise.algorithms.checking import compared_within
+from slidewise.algorithms.checking import compared_within, structure_only
 from slidewise.algorithms.protocol import SCRATCH, Algorithm
 from slidewise.errors import OutOfOrderError, StateError, UnsupportedError
 from slidewise.live.results import result_arrays, result_value
@@ -257,7 +258,7 @@ class InOrder:
         """Assert the algorithm's invariants, on the interpreted form of the arrays."""
         V = states_as_objects(self.op, self.V)
         H, W = [int(h) for h in self.H], [int(w) for w in self.W]
-        with compared_within(V):
+        with compared_within(self.op, V):
             self.alg.module.check(self.op.as_object(), H, W, V, self.m)
         live = list(self.times.live())
         assert live == sorted(live), "times are in order"
@@ -314,7 +315,10 @@ class InOrder:
             self.times.extend(ts)
         self._ready()
         try:
-            self.check()
+            # How numbers are rounded is decided by the grouping: sound partials of an operator that nobody vouches for may
+            # differ from what they are made of. The checksum speaks for them.
+            with nullcontext() if op.operator.own and op.operator.exact else structure_only():
+                self.check()
         except (AssertionError, IndexError, TypeError, ValueError, OverflowError, ArithmeticError) as error:
             raise StateError(f"stored state is damaged: {error}") from error
         return self

@@ -6,7 +6,7 @@ The kernels are in folds.py.
 import numpy as np
 import pyarrow as pa
 
-from slidewise.algebra.codec import decode, encode
+from slidewise.algebra.codec import decode, encode, like, stripped
 from slidewise.algebra.kernel import leaf_values, twin
 from slidewise.errors import StateError
 from slidewise.live import folds
@@ -171,7 +171,10 @@ class Partials:
         found = []
         for slot, state in zip(picked, objects, strict=True):
             count = int(self.based[slot])
-            state = encoder(state) if encoder is not None and not self.op.compiled else state
+            if self.op.compiled:
+                state = tuple(leaf_values(state)) if isinstance(state, tuple) else state
+            else:
+                state = encoder(state) if encoder is not None else stripped(self.op.identity, state)
             found.append(None if count == 0 else encode((count, state)))
         return pa.array(found, pa.binary())
 
@@ -212,10 +215,3 @@ def put_state(op, V, slot: int, state) -> None:
             raise ValueError(f"{len(leaves)} numbers, {len(V)} expected")
         for array, value in zip(V, leaves, strict=True):
             array[slot] = value
-
-
-def like(identity, state):
-    """Plain tuples back to the NamedTuple of the identity, if it is one."""
-    if hasattr(identity, "_make") and isinstance(state, tuple) and len(state) == len(identity):
-        return identity._make(like(part, value) for part, value in zip(identity, state, strict=True))
-    return state

@@ -1,5 +1,7 @@
 """Arrays that kernels emit results into, and results as Python values."""
 
+from collections import Counter, OrderedDict, deque
+
 import numpy as np
 
 from slidewise.algebra.layout import Leaf
@@ -18,7 +20,7 @@ def result_value(op: TypedOperator, OUT, OK, i: int):
     if not OK[i]:
         return None
     if not op.compiled:
-        return OUT[i]
+        return OUT[i] if op.operator.own else _handed_out(OUT[i])
     if op.result.width is not None:
         width = op.result.width
         return OUT[0][i * width : (i + 1) * width].copy()
@@ -32,3 +34,18 @@ def result_value(op: TypedOperator, OUT, OK, i: int):
         return tuple(parts) if shape[0] is None else shape[0](*parts)
 
     return build(op.result.shape)
+
+
+def _handed_out(value):
+    """A result that whoever asked may change: `lower` may give the state itself, or a part of it."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.copy()
+    if kind is list or kind is tuple:
+        parts = [_handed_out(part) for part in value]
+        return value if kind is tuple and all(a is b for a, b in zip(parts, value, strict=True)) else kind(parts)
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return value._make(map(_handed_out, value))
+    if kind is dict:
+        return {key: _handed_out(part) for key, part in value.items()}
+    return value.copy() if kind in (set, bytearray, Counter, OrderedDict, deque) else value

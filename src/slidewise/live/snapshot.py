@@ -10,6 +10,7 @@ length before anything is built from it.
 import hashlib
 import json
 import struct
+from operator import index
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def unpack(kind: str, data) -> tuple[dict, dict[str, bytes]]:
         raise StateError("stored state is damaged: its description is longer than the state")
     try:
         head = json.loads(data[at : at + length])
-        wanted = [(str(name), int(size)) for name, size in head["sections"]]
+        wanted = [(str(name), index(size)) for name, size in head["sections"]]  # a whole number: not 1.5, not Infinity
         found = head["kind"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StateError(f"stored state is damaged: {error}") from error

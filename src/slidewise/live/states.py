@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from slidewise.algebra.codec import decode, encode
+from slidewise.algebra.codec import decode, encode, like, stripped
 from slidewise.algebra.kernel import leaf_values
 from slidewise.algebra.layout import Leaf
 from slidewise.algebra.typed import TypedOperator
@@ -51,7 +51,7 @@ def store_states(op: TypedOperator, V) -> dict[str, bytes]:
     if op.compiled:
         return {f"states{k}": raw(array) for k, array in enumerate(V)}
     encoder = op.operator.encode
-    items = [encoder(s) if encoder is not None else s for s in V]
+    items = [encoder(s) if encoder is not None else stripped(op.identity, s) for s in V]
     return {"states": encode(items)}
 
 
@@ -67,15 +67,8 @@ def read_states(op: TypedOperator, sections: dict[str, bytes], slots: int):
         raise StateError(f"stored state does not hold {slots} partials")
     decoder = op.operator.decode
     if decoder is None:
-        return [_like(op.identity, item) for item in items]
+        return [like(op.identity, item) for item in items]
     try:
         return [decoder(item) for item in items]
     except Exception as error:
         raise StateError(f"{op.name}: decode cannot read a stored partial: {error}") from error
-
-
-def _like(identity, item):
-    """Plain tuples back to the NamedTuple of the identity, if it is one."""
-    if hasattr(identity, "_make") and isinstance(item, tuple) and len(item) == len(identity):
-        return identity._make(_like(part, value) for part, value in zip(identity, item, strict=True))
-    return item

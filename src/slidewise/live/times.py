@@ -52,7 +52,7 @@ class IntTimes(Times):
         super().__init__("int64")
 
     def code(self, t):
-        if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, np.integer)):
+        if isinstance(t, (bool, np.bool_, np.timedelta64)) or not isinstance(t, (int, np.integer)):
             raise _wrong(t, "an integer", "int64")
         if not -(2**63) <= t < 2**63:
             raise InputError(f"the time {t} does not fit in int64")
@@ -60,7 +60,7 @@ class IntTimes(Times):
 
     def codes(self, ts):
         array = _flat(ts)
-        if array.dtype.kind not in "iu" or array.dtype == np.uint64:
+        if array.dtype.kind not in "iu" or array.dtype == np.uint64 or _has_truths(ts):
             return super().codes(ts)
         return array.astype(np.int64, copy=False)
 
@@ -73,15 +73,21 @@ class FloatTimes(Times):
         super().__init__("float64")
 
     def code(self, t):
-        if isinstance(t, (bool, np.bool_)) or not isinstance(t, (int, float, np.integer, np.floating)):
+        if isinstance(t, (bool, np.bool_, np.timedelta64)) or not isinstance(t, (int, float, np.integer, np.floating)):
             raise _wrong(t, "a number", "float64")
         if t != t:
             raise InputError("a time is NaN: every event needs a place in the order")
-        return int(float_codes(np.float64(t)))
+        try:
+            there = float(t)
+        except OverflowError:
+            there = np.inf
+        if isinstance(t, (int, np.integer)) and (there in (np.inf, -np.inf) or int(there) != int(t)):
+            raise InputError(f"the time {t} is not a float64: this window's times are; give time_dtype='int64'")
+        return int(float_codes(np.float64(there)))
 
     def codes(self, ts):
         array = _flat(ts)
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind != "f" or _has_truths(ts):
             return super().codes(ts)
         array = array.astype(np.float64, copy=False)
         if np.isnan(array).any():
@@ -165,6 +171,11 @@ def _flat(ts) -> np.ndarray:
     return array
 
 
+def _has_truths(ts) -> bool:
+    """Whether a list of times holds truth values: in an array of numbers they would be 0 and 1."""
+    return not isinstance(ts, np.ndarray) and not {bool, np.bool_}.isdisjoint(map(type, ts))
+
+
 def missing(t) -> bool:
     """None, NaN, NaT, and what does not even say whether it equals itself."""
     try:
@@ -197,7 +208,7 @@ def times_of(example, time_dtype=None) -> Times:
         raise InputError(f"a time is missing ({example!r}): every event needs a place in the order")
     if isinstance(example, (bool, np.bool_)):
         raise _wrong(example, "a number or a datetime", "time")
-    if isinstance(example, (int, np.integer)):
+    if isinstance(example, (int, np.integer)) and not isinstance(example, np.timedelta64):
         return IntTimes()
     if isinstance(example, (float, np.floating)):
         return FloatTimes()

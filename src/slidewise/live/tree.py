@@ -135,7 +135,7 @@ class Tree:
 
     def check(self):
         _, states = self.forest.export(0)
-        with compared_within(states_as_objects(self.op, states)):
+        with compared_within(self.op, states_as_objects(self.op, states)):
             self.forest.check()
         if self.wide is not None:
             assert self._magnitude() <= self.bound < LIMIT, "narrow states only while every sum is sure to fit"

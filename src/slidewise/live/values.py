@@ -1,9 +1,11 @@
 """Values on their way into a live window, and results on their way out.
 
 The types of the inputs are fixed once, by `dtype=` or by the first value; later values must fit them exactly: an int64 window
-refuses 1.5 instead of cutting it. Datetimes and durations travel as integers and come back by the operator's `result_like`.
+refuses 1.5 instead of cutting it. Datetimes and durations travel as integers where what comes back can be told from the operator
+(its `result_like`; a sum of durations is one), and as objects elsewhere.
 """
 
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.times import missing
+from slidewise.planner.inputs import MOMENTS, NUMBERS
 
 _NUMBERS = "biuf"
 
@@ -43,10 +46,12 @@ class Values:
         return tuple(self._one(v, d) for v, d in zip(value, self.dtypes, strict=True))
 
     def _one(self, value, dtype):
-        if value is None:
+        if value is None or (dtype is object and _is_null(value)):
             raise InputError("a value is missing; leave out events that have none")
-        if dtype is object or (type(value) is float and dtype == np.float64):
+        if type(value) is float and dtype == np.float64:
             return value
+        if dtype is object:
+            return value.copy() if type(value) is np.ndarray else value  # a buffer that is filled again and again
         if dtype.kind in "mM":
             return np.int64(_stamp(value, dtype))
         given = np.asarray(value) if type(value) is not int else None
@@ -103,13 +108,52 @@ class Values:
     def result(self, value):
         """A result as the user sees it."""
         like = self.operator.result_like
-        if value is None or like is None:
+        if value is None:
             return value
+        if like is None:
+            durations = self.operator.own and self.operator.name in _DURATIONS and self.dtypes[0] is not object
+            return _duration(value, self.dtypes[0]) if durations and self.dtypes[0].kind in "mM" else value
         dtype = self.dtypes[like]
         if dtype is object or dtype.kind not in "mM":
             return value
         back = np.int64(value).astype(dtype)
         return back
+
+
+_DURATIONS = frozenset(("sum", "mean", "spread"))
+"""What gives a duration for durations (`spread`: for moments, too) ..."""
+_UNSEEN = frozenset(("count", "min_count", "max_count", "approx_distinct", "bloom"))
+"""... and what gives a number whatever it looks at."""
+
+
+def _travelling(op: Operator, dtype):
+    """The type that datetimes or durations go to the operator as: themselves, to be counted in ticks, or objects."""
+    if dtype is object or dtype.kind not in "mM" or not op.own:
+        return dtype
+    if op.name in (NUMBERS if dtype.kind == "m" else MOMENTS):
+        raise InputTypeError(
+            f"{op.name} takes numbers, not {dtype}: times and durations have min, max, first, last, count and spread, and "
+            "durations sum, mean and median too; for anything else give them as int64"
+        )
+    told = op.result_like is not None or op.name in _DURATIONS | _UNSEEN
+    return dtype if told and not op.object_only else object
+
+
+def _duration(value, dtype: np.dtype) -> np.timedelta64:
+    """So many units as a duration; a part of one in nanoseconds."""
+    unit, count = np.datetime_data(dtype)
+    made: Any = np.timedelta64
+    if value == int(value) or unit in "YM":  # nobody knows how long a part of a month is
+        return made(round(value) * count, unit)
+    return made(round(value * int(made(count, unit) / made(1, "ns"))), "ns")
+
+
+def _is_null(value) -> bool:
+    """pandas' NA and NaT, and NaT of NumPy's. (A NaN is a value.)"""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
 def _holds(wide: np.dtype, narrow: np.dtype) -> bool:
@@ -146,14 +190,14 @@ def values_of(op: Operator, example, dtype=None) -> Values:
         given = dtype if isinstance(dtype, (tuple, list)) else (dtype,) * count
         if len(given) != count:
             raise InputTypeError(f"{op.name} takes {count} inputs, dtype gives {len(given)}")
-        return Values(op, tuple(_dtype(d) for d in given))
+        return Values(op, tuple(_travelling(op, _dtype(d)) for d in given))
     if count <= 1:
         examples = (example,) * count
     elif isinstance(example, (tuple, list)) and len(example) == count:
         examples = tuple(example)
     else:
         raise InputTypeError(f"{op.name} takes {count} inputs: give a tuple of {count}, not {example!r}")
-    return Values(op, tuple(_dtype_of(e) for e in examples))
+    return Values(op, tuple(_travelling(op, _dtype_of(e)) for e in examples))
 
 
 def _dtype(given):

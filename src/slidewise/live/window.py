@@ -298,6 +298,8 @@ class Window:
         return other
 
     def __repr__(self) -> str:
+        if isinstance(self._store, Broken):
+            return f"<Window {self._op.signature} on {self.algorithm}: half changed by {self._store.reason}>"
         span = f", {self.oldest} .. {self.youngest}" if len(self) else ""
         return f"<Window {self._op.signature} on {self.algorithm}: {len(self)} entries{span}>"
 

@@ -20,7 +20,7 @@ from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Narrow, Operator
 from slidewise.errors import AggregateOverflowError, InputTypeError
 from slidewise.operators.exact import exact_floats
-from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, plain, public
+from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, public, refuse_text
 
 FLOAT_SUM = "n * 2^-53 * sum |x|"
 _WORD = 2**32
@@ -121,12 +121,6 @@ def _total_as_float(low, high):
 # ---- sum -------------------------------------------------------------------------------------------------------------
 
 
-def refuse_text(x, name):
-    if isinstance(x, (str, bytes)):
-        raise InputTypeError(f"{name} takes numbers, not {x!r}; concat joins strings")
-    return plain(x)
-
-
 def _lift_whole(x):
     return whole(x)
 
@@ -140,7 +134,15 @@ def _lift_object(x):
 
 
 def _combine_object(a, b):
-    return b if a is None else a if b is None else a + b
+    return b if a is None else a if b is None else added("sum", a, b)
+
+
+def added(name: str, a, b):
+    """Two Python values added up."""
+    try:
+        return a + b
+    except TypeError as error:
+        raise InputTypeError(f"{name}: {a!r} and {b!r} cannot be added up") from error
 
 
 def _lower_object(s):
@@ -185,7 +187,7 @@ _SUM = library(
 
 def _resolve_sum_exact(inputs):
     floats = kind_of(inputs[0]) in ("float", "object")
-    return exact_floats(_SUM_EXACT, mean=False) if floats else _resolve_sum(inputs).with_(params=_SUM_EXACT.params)
+    return exact_floats(_SUM_EXACT, mean=False, inputs=inputs) if floats else _resolve_sum(inputs).with_(params=_SUM_EXACT.params)
 
 
 _SUM_EXACT = _SUM.with_(params=(("exact", True),), resolve=_resolve_sum_exact, exact=True, error="")
@@ -274,7 +276,7 @@ def _lift_mean_object(x):
 
 
 def _combine_mean_object(a, b):
-    return b if a.n == 0 else a if b.n == 0 else Mean(a.n + b.n, a.total + b.total)
+    return b if a.n == 0 else a if b.n == 0 else Mean(a.n + b.n, added("mean", a.total, b.total))
 
 
 def _resolve_mean(inputs):
@@ -317,7 +319,7 @@ _MEAN = library(
 
 def _resolve_mean_exact(inputs):
     floats = kind_of(inputs[0]) in ("float", "object")
-    return exact_floats(_MEAN_EXACT, mean=True) if floats else _resolve_mean(inputs).with_(params=_MEAN_EXACT.params)
+    return exact_floats(_MEAN_EXACT, mean=True, inputs=inputs) if floats else _resolve_mean(inputs).with_(params=_MEAN_EXACT.params)
 
 
 _MEAN_EXACT = _MEAN.with_(params=(("exact", True),), resolve=_resolve_mean_exact, exact=True, error="")

@@ -5,7 +5,7 @@ from functools import cache
 from slidewise.algebra.casts import truth, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
-from slidewise.operators.making import UINT64_MAX, kind_of, library, plain, public, refuse
+from slidewise.operators.making import UINT64_MAX, kind_of, library, plain, public, refuse, refuse_text
 
 
 def _lift_truth(x):
@@ -25,7 +25,13 @@ def _same(state):
 
 
 def _truth(name: str, combine, identity: bool) -> Operator:
-    return library(
+    def lift_object(x):
+        return bool(refuse_text(x, name))  # "False" would be true
+
+    def resolve(inputs):
+        return op.with_(lift=lift_object if inputs[0] is object else _lift_truth, resolve=None)
+
+    op = library(
         name,
         lift=_lift_truth,
         combine=combine,
@@ -33,7 +39,9 @@ def _truth(name: str, combine, identity: bool) -> Operator:
         identity=identity,
         commutative=True,
         selective=True,
+        resolve=resolve,
     )
+    return op
 
 
 _ANY, _ALL = _truth("any", _either, False), _truth("all", _both, True)

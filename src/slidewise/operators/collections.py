@@ -11,7 +11,7 @@ import numpy as np
 
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
-from slidewise.operators.making import kind_of, library, plain, public, refuse, whole_number
+from slidewise.operators.making import kind_of, library, plain, public, refuse, refuse_text, whole_number
 from slidewise.operators.rope import decode, encode, join, values
 
 NAN = float("nan")
@@ -160,10 +160,13 @@ def concat_(*, sep: str = "") -> Operator:
 
 def _greatest_first(items):
     """Sorted from the greatest on, equal values in the order they came; NaN is the greatest."""
-    nans = [x for x in items if x != x]
-    if not nans:
-        return sorted(items, reverse=True)
-    return nans + sorted((x for x in items if x == x), reverse=True)
+    try:
+        nans = [x for x in items if x != x]
+        if not nans:
+            return sorted(items, reverse=True)
+        return nans + sorted((x for x in items if x == x), reverse=True)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"values without an order between them ({error}): give values of one kind") from error
 
 
 @public("top_k", inputs="x", example={"k": 3})
@@ -197,8 +200,21 @@ def top_k_(*, k: int) -> Operator:
 # ---- median ----------------------------------------------------------------------------------------------------------
 
 
+def _middle_duration(low, high):
+    """As a whole number of the units they come in, or else of nanoseconds. (NumPy would cut.)"""
+    half = low + (high - low) // 2
+    if half - low != high - half and np.datetime_data(low.dtype)[0] not in "YM":
+        half = low.astype("m8[ns]") + (high - low).astype("m8[ns]") // 2
+    return half
+
+
 def _middle(low, high):
-    half = (low + high) / 2
+    if isinstance(low, np.timedelta64):
+        return _middle_duration(low, high)
+    try:
+        half = (low + high) / 2
+    except TypeError as error:
+        raise InputTypeError(f"median: there is nothing half way between {low!r} and {high!r}") from error
     if isinstance(half, float) and math.isinf(half) and not (math.isinf(low) or math.isinf(high)):
         return low / 2 + high / 2  # the sum overflowed
     return half
@@ -225,9 +241,7 @@ def _lower_median_numbers(s):
 
 
 def _lift_number(x):
-    y = plain(x)
-    if isinstance(y, (str, bytes)):
-        raise InputTypeError(f"median takes numbers, not {x!r}")
+    y = refuse_text(x, "median")
     return (int(y) if isinstance(y, bool) else y,)
 
 

@@ -26,6 +26,7 @@ from numba.extending import register_jitable
 from slidewise.algebra.casts import bits, real
 from slidewise.algebra.operator import Operator
 from slidewise.errors import AggregateOverflowError
+from slidewise.operators.making import numbers_only
 from slidewise.operators.wide import counters
 
 LIMBS = 66
@@ -142,9 +143,9 @@ def _lower_mean(s):
     return round_total(s) / real(s[0])
 
 
-def exact_floats(generic: Operator, mean: bool) -> Operator:
+def exact_floats(generic: Operator, mean: bool, inputs: tuple) -> Operator:
     """`sum` or `mean` of floats with a superaccumulator for a state."""
-    return generic.with_(
+    found = generic.with_(
         lift=lift,
         lower=_lower_mean if mean else _lower_sum,
         identity=np.zeros(WIDTH, np.int64),
@@ -155,3 +156,4 @@ def exact_floats(generic: Operator, mean: bool) -> Operator:
         resolve=None,
         **counters(WIDTH),
     )
+    return numbers_only(found).resolved(inputs).with_(resolve=None)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
 from numba.extending import register_jitable
 
 from slidewise.algebra.casts import bits, real, unsigned, whole
@@ -105,7 +106,7 @@ def hash_real(x):
 
 def hash_object(x) -> tuple[int, int]:
     """The hash of a Python value: numbers as above, text and bytes as bytes, other plain values by their canonical text."""
-    y = plain(x)
+    y = x.item() if isinstance(x, np.generic) else x
     if isinstance(y, str):
         return hash_bytes(y.encode("utf-8", "surrogatepass"))
     if isinstance(y, (bytes, bytearray)):

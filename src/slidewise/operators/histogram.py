@@ -10,7 +10,7 @@ from numba.extending import register_jitable
 from slidewise.algebra.casts import real
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
-from slidewise.operators.making import library, public
+from slidewise.operators.making import library, numbers_only, public
 from slidewise.operators.wide import counters
 
 
@@ -75,7 +75,7 @@ def histogram_(*, edges) -> Operator:
             out[bucket] = 1
         return out
 
-    return library(
+    op = library(
         "histogram",
         lift=lift,
         lower=_copy,
@@ -86,3 +86,4 @@ def histogram_(*, edges) -> Operator:
         params={"edges": found},
         **counters(width),
     )
+    return numbers_only(op)

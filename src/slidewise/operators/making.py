@@ -105,8 +105,9 @@ def kind_of(dtype) -> str:
 
 
 def plain(x):
-    """A Python value: NumPy scalars in object columns would wrap around and compare in ways of their own."""
-    return x.item() if isinstance(x, np.generic) else x
+    """A Python value: NumPy's numbers in object columns would wrap around and compare in ways of their own. (Its datetimes stay:
+    in nanoseconds there is no Python value but a number.)"""
+    return x.item() if isinstance(x, np.generic) and x.dtype.kind not in "mM" else x
 
 
 CAST = {"bool": truth, "small": whole, "int": whole, "uint": unsigned, "float": real, "object": plain}
@@ -118,6 +119,37 @@ ZERO = {"bool": False, "small": 0, "int": 0, "uint": 0, "float": 0.0, "object": 
 
 def refuse(name: str, dtype, wanted: str):
     raise InputTypeError(f"{name} takes {wanted}, not {'Python objects' if dtype is object else np.dtype(dtype)}")
+
+
+def refuse_text(x, name: str):
+    """A Python value that is no text: `float` reads numbers out of texts, and `+` joins them."""
+    if isinstance(x, (str, bytes, bytearray)):
+        raise InputTypeError(f"{name} takes numbers, not {x!r}; turn texts into numbers first, as in float(x)")
+    return plain(x)
+
+
+def _as_number(x, name: str):
+    """A Python value that is a real number, and no larger than a float64 can be."""
+    y = refuse_text(x, name)
+    if isinstance(y, (complex, np.ndarray)) or not hasattr(type(y), "__float__"):
+        raise InputTypeError(f"{name} takes numbers, not {x!r}; leave out what has none, or turn it into a number first")
+    try:
+        float(y)
+    except OverflowError as error:
+        raise InputError(f"{name} takes numbers that fit in float64, not one of {int(y).bit_length()} bits") from error
+    return y
+
+
+def numbers_only(op: Operator) -> Operator:
+    """The operator with a `lift` that looks at Python objects before it takes them for numbers."""
+
+    def lift(*values):
+        return op.lift(*(_as_number(x, op.name) for x in values))
+
+    def resolve(inputs):
+        return op.with_(lift=lift) if object in inputs else op
+
+    return op.with_(resolve=resolve)
 
 
 # ---- parameters ------------------------------------------------------------------------------------------------------

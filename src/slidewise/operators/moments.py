@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from slidewise.algebra.casts import real
 from slidewise.algebra.operator import Operator
-from slidewise.operators.making import library, public, whole_number
+from slidewise.operators.making import library, numbers_only, public, whole_number
 
 MERGED = "a relative 8 n k 2^-53, k^2 = sum x^2 / sum (x - mean)^2 (Chan, Golub, LeVeque 1983)"
 
@@ -53,7 +53,7 @@ def _moments(name: str, ddof: int, root: bool) -> Operator:
     def deviation(s):
         return math.sqrt(s.m2 / (s.n - ddof))
 
-    return library(
+    op = library(
         name,
         lift=_lift_moments,
         combine=_combine_moments,
@@ -65,6 +65,7 @@ def _moments(name: str, ddof: int, root: bool) -> Operator:
         error=MERGED,
         params={"ddof": ddof},
     )
+    return numbers_only(op)
 
 
 @public("var", inputs="x", source="Chan, Golub, LeVeque 1979")
@@ -130,7 +131,7 @@ def _combine_pair(a, b):
 
 
 def _pair(name: str, lower, defined, params: dict | None = None) -> Operator:
-    return library(
+    op = library(
         name,
         lift=_lift_pair,
         combine=_combine_pair,
@@ -142,6 +143,7 @@ def _pair(name: str, lower, defined, params: dict | None = None) -> Operator:
         error=MERGED,
         params=params or {},
     )
+    return numbers_only(op)
 
 
 @public("covariance", inputs="x, y", source="Chan, Golub, LeVeque 1979")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from numba.extending import register_jitable
 
 from slidewise.algebra.operator import Operator
-from slidewise.errors import AggregateOverflowError
+from slidewise.errors import AggregateOverflowError, InputTypeError
 from slidewise.operators.making import (
     CAST,
     INT64_MAX,
@@ -20,6 +20,7 @@ from slidewise.operators.making import (
     kind_of,
     library,
     public,
+    refuse_text,
 )
 
 BOTTOM = {"bool": False, "small": INT64_MIN, "int": INT64_MIN, "uint": 0, "float": float("-inf"), "object": None}
@@ -38,7 +39,10 @@ def _above_float(a, b):
 
 
 def _above_object(a, b):
-    return b == b and (a != a or a > b)
+    try:
+        return bool(b == b and (a != a or a > b))
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{a!r} and {b!r} have no order: give values of one kind that can be compared") from error
 
 
 ABOVE = {"float": _above_float, "object": _above_object}
@@ -148,9 +152,14 @@ def _lower_spread_int(s):
     return difference
 
 
+def _no_text(x):
+    return refuse_text(x, "spread")
+
+
 @cache
 def _spread_functions(kind: str):
-    cast, least, greatest = CAST[kind], register_jitable(chooser(kind, False)), register_jitable(chooser(kind, True))
+    cast = _no_text if kind == "object" else CAST[kind]
+    least, greatest = register_jitable(chooser(kind, False)), register_jitable(chooser(kind, True))
 
     def lift(x):
         y = cast(x)

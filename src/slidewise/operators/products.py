@@ -10,8 +10,8 @@ import math
 from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import AggregateOverflowError
-from slidewise.operators.arithmetic import Mean, combine_mean, refuse_text
-from slidewise.operators.making import INT64_MAX, INT64_MIN, kind_of, library, public
+from slidewise.operators.arithmetic import Mean, combine_mean
+from slidewise.operators.making import INT64_MAX, INT64_MIN, kind_of, library, numbers_only, public, refuse_text
 
 _TOO_LARGE = INT64_MIN
 _HALF_WRAP = 4.0e18  # a product that wrapped is off by 2^64, one that did not by less than 2^11
@@ -136,13 +136,15 @@ def geomean_() -> Operator:
     return _GEOMEAN
 
 
-_GEOMEAN = library(
-    "geomean",
-    lift=_lift_geomean,
-    combine=combine_mean,
-    lower=_lower_geomean,
-    identity=Mean(0, -0.0),
-    commutative=True,
-    exact=False,
-    error="a relative 2^-52 * (1 + sum |log x|)",
+_GEOMEAN = numbers_only(
+    library(
+        "geomean",
+        lift=_lift_geomean,
+        combine=combine_mean,
+        lower=_lower_geomean,
+        identity=Mean(0, -0.0),
+        commutative=True,
+        exact=False,
+        error="a relative 2^-52 * (1 + sum |log x|)",
+    )
 )

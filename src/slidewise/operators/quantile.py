@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from slidewise.algebra.operator import Operator
 from slidewise.errors import StateError, UnsupportedError
-from slidewise.operators.making import fraction, library, plain, public, whole_number
+from slidewise.operators.making import fraction, library, numbers_only, plain, public, whole_number
 
 
 class Sample(NamedTuple):
@@ -98,7 +98,7 @@ def quantile_(*, q: float, k: int = 200) -> Operator:
             return sorted(s.values)[rank - 1]
         return s.sketch.get_quantile(min(rank / n, 1.0), True)
 
-    return library(
+    op = library(
         "quantile",
         lift=_lift,
         combine=combine,
@@ -114,3 +114,4 @@ def quantile_(*, q: float, k: int = 200) -> Operator:
         params={"q": q, "k": k},
         cost="expensive",
     )
+    return numbers_only(op)

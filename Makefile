@@ -11,8 +11,9 @@ ARGS ?=
 # Processes that run tests. Each keeps what it has compiled in memory: about 3 GB by the end.
 WORKERS ?= 2
 
-# Compiled operators survive here between runs: the first run compiles for some minutes, the next ones do not.
-export SLIDEWISE_CACHE_DIR ?= $(CURDIR)/.cache/slidewise
+# Compiled operators survive here between runs: the first run compiles for some minutes, the next ones do not. The demo uses the
+# cache of whoever runs it, so that a job that is tried after it starts at once.
+test bench spark-versions: export SLIDEWISE_CACHE_DIR ?= $(CURDIR)/.cache/slidewise
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -52,6 +52,8 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     make_environment
 fi
 echo "Installing Slidewise and what it is developed with (some minutes the first time)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+quiet=--quiet
+[ -t 1 ] && quiet=          # somebody looks: show what is being fetched
+"$venv/bin/python" -m pip install $quiet --disable-pip-version-check --no-input \
     --constraint requirements/dev.lock --editable '.[dev]'
 touch "$stamp"

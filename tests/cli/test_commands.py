@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("run", "demo", "explain", "bench", "algorithms", "doctor")
 
 
-def slidewise(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
+def slidewise(*arguments: str, cwd: Path | None = None, traceback: bool = False, **environment: str) -> subprocess.CompletedProcess:
     """Run the command as a shell would."""
     done = subprocess.run(
         [sys.executable, "-m", "slidewise", *arguments],
@@ -27,7 +27,7 @@ def slidewise(*arguments: str, cwd: Path | None = None, **environment: str) -> s
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": _path(), **environment},
     )
-    assert "Traceback" not in done.stderr + done.stdout
+    assert ("Traceback" in done.stderr + done.stdout) == traceback
     return done
 
 
@@ -133,19 +133,37 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     [
         (["--dry-run", "--json"], 0),
         (["--explain"], 0),
+        (["--explain", "--json"], 0),
         (["--set", "sink.password=5"], 2),
+        (["--set", "sink.password=31415926"], 2),
+        (["--set", "sink.passwort=tell-nobody"], 2),
+        (["--set", "sink.mode=tell-nobody"], 2),
         pytest.param([], 1, marks=pytest.mark.spark),
     ],
 )
 def test_no_secret_is_printed(tmp_path: Path, more: list[str], code: int) -> None:
-    """Whatever is asked, and whatever goes wrong: here there is no such database."""
-    sink = '[sink]\nformat = "jdbc"\nurl = "jdbc:nowhere://db/x?password=hush-hush"\ntable = "t"\npassword = "${DB_PASSWORD}"\n'
+    """Whatever is asked, and whatever goes wrong: here there is no such database. Nor is one kept in Spark's log."""
+    sink = """\
+[sink]
+format = "jdbc"
+url = "jdbc:nowhere://db/x?password=hush-hush"
+table = "t"
+password = "${DB_PASSWORD}"
+options = { "oracle.net.wallet_password" = 31415926, truststorePassword = "mum-is-the-word" }
+[spark.conf]
+"spark.hadoop.fs.s3a.secret.key" = "under-the-rose"
+"""
     text = JOB.replace('[sink]\nformat = "memory"\n', sink)
     assert text != JOB
-    done = slidewise("run", str(job(tmp_path, text)), *more, DB_PASSWORD="tell-nobody")
+    job_file = str(job(tmp_path, text))
+    environment = {"DB_PASSWORD": "tell-nobody", "SLIDEWISE_TRACEBACK": "1" if code == 1 else "", "TMPDIR": str(tmp_path)}
+    done = slidewise("run", job_file, *more, traceback=code == 1, **environment)
     assert done.returncode == code, done.stderr
-    for secret in ("tell-nobody", "hush-hush"):
-        assert secret not in done.stdout + done.stderr
+    logs = [file.read_text(encoding="utf-8") for file in tmp_path.glob("slidewise-*.log")]
+    assert len(logs) == (code == 1)
+    told = "\n".join([done.stdout, done.stderr, *logs])
+    for secret in ("tell-nobody", "hush-hush", "31415926", "mum-is-the-word", "under-the-rose"):
+        assert secret not in told
 
 
 def test_algorithms() -> None:
@@ -206,11 +224,12 @@ sink = { format = "parquet", path = "out" }
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": _path()},
+            start_new_session=True,
         )
         deadline = time.monotonic() + 600
         while len(set(_batches(tmp_path)) - before) < 2 and running.poll() is None and time.monotonic() < deadline:
             time.sleep(0.2)
-        running.send_signal(signal.SIGINT)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: Java and the workers get it, too
         out, err = running.communicate(timeout=300)
         assert running.returncode == 0, err
         assert "Traceback" not in err

@@ -1,13 +1,17 @@
 """Progress: one line for people at a terminal, nothing where nobody looks."""
 
+import dataclasses
 import io
 import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
 from slidewise.cli import terminal
 from slidewise.cli.jobs import _ended
 from slidewise.pipeline import Step, Summary
+from slidewise.pipeline.progress import tasks_told
 
 STEP = Step(number=0, rows=1200, seconds=0.5, watermark="2013-01-01T10:30:00.000Z", counts={})
 
@@ -36,6 +40,24 @@ def test_a_terminal_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         assert words in seen
 
 
+def test_it_is_the_only_one_that_talks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever would show progress of his own on a terminal finds none; words are still heard, and it ends with the line."""
+    stderr = Terminal()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with terminal.Progress("flights"):
+        assert not sys.stderr.isatty()
+        print("a warning", file=sys.stderr)
+    assert sys.stderr is stderr
+    assert "a warning" in stderr.getvalue()
+
+
+def test_a_stream_that_has_no_watermark_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = dataclasses.replace(STEP, watermark="1970-01-01T00:00:00.000Z")
+    monkeypatch.setattr(sys.modules[__name__], "STEP", first)
+    assert "watermark" not in told(Terminal(), monkeypatch)
+
+
 def test_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(io.StringIO(), monkeypatch) == ""
     assert told(Terminal(), monkeypatch, quiet=True) == ""
@@ -49,6 +71,29 @@ def test_a_command_that_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.command_name() == "slidewise"
     monkeypatch.setattr(sys, "argv", ["/somewhere/slidewise/__main__.py"])
     assert terminal.command_name() == "slidewise"
+
+
+def test_a_batch_tells_its_tasks() -> None:
+    """Of the stages that are active; one that has just ended is no longer known."""
+    stages = {4: SimpleNamespace(numTasks=40, numCompletedTasks=12), 5: SimpleNamespace(numTasks=2, numCompletedTasks=0), 6: None}
+    tracker = SimpleNamespace(getActiveStageIds=lambda: list(stages), getStageInfo=stages.get)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
+    said: list[str] = []
+    heard = threading.Event()
+    with tasks_told(spark, lambda text: (said.append(text), heard.set())):
+        assert heard.wait(60)
+    assert said[0] == "computing, 12 of 42 tasks"
+    count = len(said)
+    stages.clear()
+    assert len(said) == count, "nothing more is said when the batch has ended"
+
+
+def test_what_a_batch_ends_with() -> None:
+    summary = Summary("features", "batch", "parquet out", rows=0, seconds=2.0)
+    assert _ended(summary) == "features: finished after 2.0 s, no rows; results in parquet out"
+    summary.rows = 300
+    assert _ended(summary) == "features: finished after 2.0 s, 300 rows (150 a second); results in parquet out"
+    assert _ended(Summary("features", "batch", "console", rows=None, seconds=2.0)) == "features: finished after 2.0 s"
 
 
 def test_what_a_stream_ends_with() -> None:

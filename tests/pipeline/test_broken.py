@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slidewise.errors import JobError
-from slidewise.pipeline import load
+from slidewise.pipeline import load, packages
 
 FOLDER = Path(__file__).parent / "broken"
 FILES = sorted(FOLDER.glob("*.toml"))
@@ -18,6 +18,13 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 def test_there_are_enough() -> None:
     assert len(FILES) >= 30
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_started_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages are those of a new process, whatever ran before in this one, and of one version of Spark."""
+    monkeypatch.setattr(packages, "session_is_there", lambda: False)
+    monkeypatch.setattr(packages, "spark_version", lambda: "4.0.0")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -43,6 +50,7 @@ def test_no_code_is_loaded_while_anything_else_is_wrong(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
+    packages.spark_version = lambda: "4.0.0"
     for broken in FILES:
         try:
             load(broken)

@@ -103,7 +103,10 @@ def test_an_operator_of_a_file(tmp_path: Path) -> None:
 
 def test_batch(spark, tmp_path: Path, expected: pa.Table) -> None:
     before = spark.conf.get("spark.sql.parquet.outputTimestampType")
-    summary = start(tmp_path, "sink.format=parquet", "sink.path=out")
+    said: list[str] = []
+    checked = load(job(tmp_path), ['order="id"', "sink.format=parquet", "sink.path=out"])
+    summary = run(checked, note=said.append)
+    assert said[0] == "starting Spark"
     found = files(tmp_path / "out")
     same(found, expected)
     assert found["ts"].type == pa.timestamp("us", tz="UTC")

@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
     """Run it with progress on a terminal; Ctrl-C asks a stream to end, a second one insists."""
     stop = threading.Event()
     progress = terminal.Progress(checked.document.name, quiet=quiet)
-    with spark_log() as log, progress, asked_to_stop(stop, progress.note) as install:
+    with spark_log() as log, progress, asked_to_stop(stop, progress.note, at_once=not checked.streams) as install:
         try:
             return run_job(
                 checked,
@@ -51,9 +51,10 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
                 show=_show if console_out else lambda table, title: None,
                 log=log.path,
                 on_session=install,
+                note=None if quiet else progress.part,
             )
         except RunError as error:
-            raise RunError(f"{checked.document.name} failed: {error}{log.kept()}") from error
+            raise RunError(f"{checked.document.name} failed: {error}{log.kept(checked.document.origin.secrets.hide)}") from error
 
 
 def explain(file: str, settings: list[str], as_json: bool) -> int:
@@ -75,9 +76,10 @@ def _told(checked: Checked) -> str:
 def _ended(summary: Summary) -> str:
     if summary.mode == "stream" and summary.state == "finished" and not summary.steps:
         return f"{summary.name}: nothing new since the last run; results in {summary.sink}"
-    rate = f"{summary.rows / max(summary.seconds, 1e-9):,.0f} rows/s" if summary.rows else "no rows"
-    text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s, {summary.rows:,} rows, {rate}; "
-    text += f"results in {summary.sink}"
+    rate = f" ({summary.rows / max(summary.seconds, 1e-9):,.0f} a second)" if summary.rows else ""
+    rows = "" if summary.rows is None else f", {summary.rows:,} rows{rate}" if summary.rows else ", no rows"
+    where = "" if summary.sink in ("console", "memory") else f"; results in {summary.sink}"
+    text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s{rows}{where}"
     if summary.mode != "stream":
         return text
     counts = {key: value for key, value in summary.counts.items() if key not in ("in", "out") and value}
@@ -100,12 +102,13 @@ def _show(table: pa.Table, title: str) -> None:
 
 
 @contextlib.contextmanager
-def asked_to_stop(stop: threading.Event, note: Any) -> Iterator[Any]:
-    """Signals set `stop`; gives a function that installs the handlers (again: Spark puts its own in their place)."""
+def asked_to_stop(stop: threading.Event, note: Any, *, at_once: bool = False) -> Iterator[Any]:
+    """Signals set `stop`; gives a function that installs the handlers (again: Spark puts its own in their place).
+    at_once: there are no micro-batches to end after."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def handle(number: int, frame: Any) -> None:
-        if stop.is_set():
+        if stop.is_set() or at_once:
             raise KeyboardInterrupt
         stop.set()
         note("ending after this micro-batch (once more to stop at once)")
@@ -127,10 +130,11 @@ class _Log:
     def __init__(self, path: Path):
         self.path, self.wanted = path, False
 
-    def kept(self) -> str:
-        """A word on where Spark's own words are; the file then stays."""
+    def kept(self, hide: Callable[[str], str] = str) -> str:
+        """A word on where Spark's own words are; the file then stays, without secrets."""
         if not self.path.exists() or not self.path.stat().st_size:
             return ""
+        self.path.write_text(hide(self.path.read_text(encoding="utf-8", errors="replace")), encoding="utf-8")
         self.wanted = True
         return f"\nSpark's own words are in {self.path}"
 

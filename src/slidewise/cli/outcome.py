@@ -47,8 +47,16 @@ def told(message: str, code: int) -> int:
     """Say it on standard error, and give back the exit code."""
     print(f"slidewise: {message}", file=sys.stderr)
     if os.environ.get("SLIDEWISE_TRACEBACK") and sys.exc_info()[0] is not None:
-        traceback.print_exc()
+        print(_without_secrets(traceback.format_exc()), file=sys.stderr)
     return code
+
+
+def _without_secrets(trace: str) -> str:
+    error = sys.exc_info()[1]
+    while error is not None:
+        trace = getattr(error, "hide", str)(trace)
+        error = error.__cause__
+    return trace
 
 
 def _unforeseen(error: Exception) -> int:

@@ -52,10 +52,12 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._shown is not None:
             self._shown.start()
+            self._before, sys.stderr = sys.stderr, _Taken(sys.stderr)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._shown is not None:
+            sys.stderr = self._before
             self._shown.stop()
 
     def expect(self, rows: int) -> None:
@@ -79,10 +81,24 @@ class Progress:
         self._batches += 1
         if self._shown is None:
             return
-        watermark = f", watermark {step.watermark[:16].replace('T', ' ')}" if step.watermark else ""
+        known = step.watermark is not None and not step.watermark.startswith("1970")  # the first micro-batch has none
+        watermark = f", watermark {str(step.watermark)[:16].replace('T', ' ')}" if known else ""
         told = f"{self._rows:,} rows, {step.rows / max(step.seconds, 1e-9):,.0f}/s{watermark}"
         self.part(f"micro-batch {self._batches}")
         self._shown.update(self._task, completed=self._rows, rate=told)
+
+
+class _Taken:
+    """Standard error while a line of progress is shown on it: others, who show theirs only on a terminal, keep quiet."""
+
+    def __init__(self, stream: Any):
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _bar() -> Bars:

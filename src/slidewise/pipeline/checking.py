@@ -9,25 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from slidewise.algorithms import MODULES
 from slidewise.errors import SlidewiseError
-from slidewise.pipeline import meaning, schema
+from slidewise.pipeline import meaning, packages, schema
 from slidewise.pipeline.columns import columns_of
+from slidewise.pipeline.flat import not_flat
+from slidewise.pipeline.places import paths_that_meet
 from slidewise.pipeline.problems import Problem, listed, meant
-from slidewise.pipeline.reading import Document, is_local, read
+from slidewise.pipeline.reading import Document, read
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
 from slidewise.windows.duration import nanoseconds
 
 MERGE_TABLES = ("delta", "iceberg")
-PACKAGES = {"kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13", "delta": "io.delta:delta-spark_2.13"}
-"""Formats that Spark does not bring along."""
-_COORDINATE = re.compile(r"^[^:\s]+:[^:\s]+:[^:\s]+$")
 _LOCAL = re.compile(r"^local(\[(\d+|\*)(,\s*\d+)?\])?$")
 
 
@@ -60,7 +58,7 @@ def check(document: Document) -> Checked:
     found: list[Problem] = []
     columns, more = columns_of(document, job.source, ("source",), streams=job.mode == "stream")
     found += more
-    for part in (_stream, _batch, _sink, _packages, _paths, _session):
+    for part in (_stream, _batch, _sink, packages.missing, paths_that_meet, _session):
         found += part(document)
     windows = meaning.windows_of(job, found)
     if job.algorithm not in ("auto", *MODULES):
@@ -69,6 +67,7 @@ def check(document: Document) -> Checked:
         aggregates = meaning.aggregates_of(document, found, load=load)
         if columns is not None:
             found += _unknown_columns(job, windows, aggregates, columns)
+            found += not_flat(job, aggregates, columns) if not found else ()
         if found:
             raise document.origin.error(found)
     arguments = meaning.arguments(job, windows, aggregates)
@@ -188,6 +187,7 @@ def _batch(document: Document) -> Iterator[Problem]:
         if not isinstance(job.sink, places):
             told = 'engine = "local" writes parquet, csv, json, console or memory; leave the engine out'
             yield Problem(("sink", "format"), told)
+        yield from _options_of_spark(job)
     if job.as_of is not None:
         columns, more = columns_of(document, job.as_of.queries, ("as_of", "queries"), streams=False)
         yield from more
@@ -201,6 +201,16 @@ def _batch(document: Document) -> Iterator[Problem]:
             yield Problem(("as_of", "by"), f"names {len(asked)} columns, and by has {len(keys)}")
 
 
+def _options_of_spark(job: schema.Job) -> Iterator[Problem]:
+    """Options are Spark's: here they would do nothing, and nobody would know."""
+    parts = ((("source",), job.source), (("as_of", "queries"), job.as_of.queries if job.as_of else None), (("sink",), job.sink))
+    for key, part in parts:
+        for option in getattr(part, "options", {}):
+            if not (option == "sep" and isinstance(part, schema.CsvSource)):
+                told = 'is an option of Spark, which engine = "local" does not know; leave out one of the two'
+                yield Problem((*key, "options", option), told)
+
+
 def _sink(document: Document) -> Iterator[Problem]:
     job, sink = document.job, document.job.sink
     if not getattr(sink, "merge", False) or job.mode != "stream":
@@ -212,58 +222,26 @@ def _sink(document: Document) -> Iterator[Problem]:
         yield Problem(("sink", "merge"), f"works on tables of {listed(MERGE_TABLES)}: give the provider, or take merge = false")
 
 
-def _packages(document: Document) -> Iterator[Problem]:
-    job = document.job
-    for number, package in enumerate(job.spark.packages):
-        if not _COORDINATE.match(package):
-            yield Problem(("spark", "packages", number), f'must be "group:artifact:version", not "{package}"')
-    conf = job.spark.conf
-    named = " ".join([*job.spark.packages, *(str(conf.get(key, "")) for key in ("spark.jars", "spark.jars.packages"))]).lower()
-    for key, part in (("source", job.source), ("sink", job.sink), ("history", job.history)):
-        kind = part.__struct_config__.tag if part is not None else None
-        if kind in PACKAGES and str(kind) not in named:
-            told = f'"{kind}" is a package of its own; name it: spark.packages = ["{PACKAGES[str(kind)]}:VERSION"]'
-            yield Problem((key, "format"), told)
-
-
 def _session(document: Document) -> Iterator[Problem]:
     master = document.job.spark.master
     if master.startswith("local") and not _LOCAL.match(master):
         yield Problem(("spark", "master"), f'cannot read "{master}"; write "local[2]", "local[*]" or the address of a cluster')
+    if master.startswith("sc:"):
+        told = "is an address of Spark Connect, where job files do not run; give the cluster's own, or submit the job there"
+        yield Problem(("spark", "master"), told)
     for name in document.job.spark.conf:
         if not name.startswith("spark."):
             yield Problem(("spark", "conf", name), f'settings of Spark begin with "spark."; did you mean "spark.{name}"?')
+    if isinstance(document.job.sink, schema.TableSink) and master.startswith("local") and not packages.session_is_there():
+        yield from _table_that_stays(document.job.spark.conf)
 
 
-# ---- paths that must not meet -------------------------------------------------------------------------------------------
-
-
-def _paths(document: Document) -> Iterator[Problem]:
-    job = document.job
-    places = {
-        ("source", "path"): getattr(job.source, "path", None),
-        ("history", "path"): getattr(job.history, "path", None),
-        ("sink", "path"): getattr(job.sink, "path", None),
-        ("dead_letters", "path"): job.dead_letters.path if job.dead_letters and job.mode == "stream" else None,
-        ("stream", "checkpoint"): job.stream.checkpoint if job.stream and job.mode == "stream" else None,
-    }
-    known = {key: document.path(text).rstrip("/") for key, text in places.items() if text is not None}
-    written = [key for key in known if key[0] in ("sink", "dead_letters", "stream")]
-    for key in written:
-        for other, path in known.items():
-            if other == key or (other in written and written.index(other) < written.index(key) and path == known[key]):
-                continue
-            if path == known[key]:
-                yield Problem(key, f'is also {".".join(other)}: "{places[key]}"; give each a folder of its own')
-            elif known[key].startswith(f"{path}/") and (key[0] != "stream" or other[0] != "stream"):
-                told = f'lies inside {".".join(other)} ("{places[other]}"); give each a folder of its own'
-                yield Problem(key, told)
-    sink = job.sink
-    if job.mode == "batch" and isinstance(sink, schema.FileSink) and sink.mode == "error" and is_local(sink.path):
-        folder = Path(document.path(sink.path))
-        if folder.exists() and (folder.is_file() or any(folder.iterdir())):
-            told = f'"{sink.path}" is there already; take mode = "overwrite" or "append", or another path'
-            yield Problem(("sink", "path"), told)
+def _table_that_stays(conf: schema.Options) -> Iterator[Problem]:
+    """The catalogue of an embedded session lives in memory, and its tables end with it."""
+    hive = {"spark.sql.catalogImplementation", "spark.sql.warehouse.dir"}
+    if not hive <= conf.keys() and not any(name.startswith("spark.sql.catalog.") for name in conf):
+        told = "would end with the session, whose catalogue is in memory; name one that stays in [spark.conf]: "
+        yield Problem(("sink", "table"), f'{told}spark.sql.catalog.NAME, or {" and ".join(sorted(hive))} ("hive" and a folder)')
 
 
 def _tried(path: tuple[str, ...], check: Callable[[], None]) -> Iterator[Problem]:

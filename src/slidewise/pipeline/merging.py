@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 def merge_jdbc(rows: DataFrame, sink: schema.JdbcSink, options: dict[str, str], keys: list[str]) -> None:
     """Replace rows by key: into a table beside the target first, from there in one transaction of two plain statements."""
     spark = rows.sparkSession
-    staging = f"{sink.table}__slidewise"
+    staging = beside(sink.table)
     rows.write.format("jdbc").mode("overwrite").options(**{**options, "dbtable": staging}).save()
     # Makes the table if there is none: of no rows, so that it costs nothing if there is one.
     spark.createDataFrame([], rows.schema).write.format("jdbc").mode("append").options(**options).save()
     dialect = spark._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(sink.url)
     statements = jdbc_statements(sink.table, staging, rows.columns, keys, dialect.quoteIdentifier)
-    connection = _connect(spark, sink, options)
+    connection = _connect(spark, dialect, options)
     try:
         connection.setAutoCommit(False)
         statement = connection.createStatement()
@@ -35,6 +35,12 @@ def merge_jdbc(rows: DataFrame, sink: schema.JdbcSink, options: dict[str, str], 
         connection.close()
 
 
+def beside(table: str) -> str:
+    """The name of another table in the same place; a name in quotes stays in them."""
+    last = table[-1] if table[-1] in "\"`]" else ""
+    return f"{table.removesuffix(last)}__slidewise{last}"
+
+
 def jdbc_statements(table: str, staging: str, columns: list[str], keys: list[str], quote: Any) -> tuple[str, str]:
     same = " AND ".join(f"{staging}.{quote(key)} = {table}.{quote(key)}" for key in keys)
     listed = ", ".join(quote(column) for column in columns)
@@ -44,16 +50,11 @@ def jdbc_statements(table: str, staging: str, columns: list[str], keys: list[str
     )
 
 
-def _connect(spark: Any, sink: schema.JdbcSink, options: dict[str, str]) -> Any:
+def _connect(spark: Any, dialect: Any, options: dict[str, str]) -> Any:
+    """As Spark connects itself: it knows the drivers of added packages, which Java's own registry does not."""
     jvm = spark._jvm
-    driver = sink.driver or jvm.java.sql.DriverManager.getDriver(sink.url).getClass().getName()
-    # Spark's registry makes drivers of added packages known to Java's.
-    jvm.org.apache.spark.sql.execution.datasources.jdbc.DriverRegistry.register(driver)
-    properties = jvm.java.util.Properties()
-    for key, value in options.items():
-        if key not in ("url", "dbtable", "driver"):
-            properties.setProperty(key, value)
-    return jvm.java.sql.DriverManager.getConnection(sink.url, properties)
+    known = jvm.org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions(jvm.PythonUtils.toScalaMap(options))
+    return dialect.createConnectionFactory(known).apply(-1)
 
 
 def merge_table(rows: DataFrame, sink: schema.TableSink, keys: list[str]) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +33,8 @@ class Summary:
     sink: str
     state: str = "finished"
     """`finished`, or `stopped` where it was asked to; the next run goes on there."""
-    rows: int = 0
+    rows: int | None = 0
+    """Rows that were read; None where only the first results were asked for, so that nobody counted."""
     seconds: float = 0.0
     steps: list[Step] = field(default_factory=list)
     table: pa.Table | None = None
@@ -57,7 +61,29 @@ class Summary:
         known: dict[str, Any] = {"name": self.name, "mode": self.mode, "state": self.state, "rows": self.rows, "sink": self.sink}
         if self.mode == "stream":
             known |= {"batches": len(self.steps), "counts": self.counts, "waiting": self.waiting}
-        return known | {"seconds": round(self.seconds, 3), "rows_per_second": round(self.rows / max(self.seconds, 1e-9))}
+        return known | {"seconds": round(self.seconds, 3), "rows_per_second": round((self.rows or 0) / max(self.seconds, 1e-9))}
+
+
+@contextlib.contextmanager
+def tasks_told(spark: Any, note: Callable[[str], None]) -> Iterator[None]:
+    """Tell, while a batch runs, how many tasks of the stages that are active have ended."""
+    ended = threading.Event()
+
+    def look() -> None:
+        tracker = spark.sparkContext.statusTracker()
+        while not ended.wait(0.5):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            tasks = sum(stage.numTasks for stage in stages if stage is not None)
+            note(f"computing, {done:,} of {tasks:,} tasks" if tasks else "computing")
+
+    watcher = threading.Thread(target=look, name="slidewise-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 FLOWS = ("in", "out", "late", "corrected", "touched", "dropped", "double", "bad", "ahead")

@@ -43,13 +43,16 @@ class Origin:
         return JobError(self.secrets.hide(str(told)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Document:
     """A job file as read."""
 
     job: Job
     raw: dict[str, Any]
     origin: Origin
+
+    def __repr__(self) -> str:
+        return f"Document({str(self.origin.file)!r}, {self.shown()})"
 
     @property
     def name(self) -> str:

@@ -63,6 +63,70 @@ Result columns are named after aggregate and window: `total_1h`, `p95_100r`.
 
 An operator of your own is named with its file: `"features.py:trend(x, y)"`, where `features.py` (relative to the job file)
 holds `trend = sw.operator(...)` or a function that returns an operator and takes the parameters.
+
+From Kafka into a database that keeps the latest revision of each payment's features:
+
+```toml
+mode = "stream"
+time = "ts"
+by = "card"
+id = "payment"
+windows = ["1h", "24h"]
+aggregates = { payments = "count()", total = "sum(cents)" }
+
+[source]
+format = "kafka"
+servers = "broker-1:9092,broker-2:9092"
+topic = "payments"
+schema = { payment = "string", card = "string", ts = "timestamp", cents = "long" }
+options = { "kafka.security.protocol" = "SASL_SSL", "kafka.sasl.jaas.config" = "${KAFKA_LOGIN}" }
+
+[stream]
+watermark = "10m"
+late = "correct"
+keep = "24h"
+trigger = "10s"
+checkpoint = "state/payments"
+
+[dead_letters]
+path = "too-late"
+
+[sink]
+format = "jdbc"
+url = "jdbc:postgresql://db/features"
+table = "card_features"
+user = "features"
+password = "${DB_PASSWORD}"
+merge = true
+
+[spark]
+packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "org.postgresql:postgresql:42.7.4"]
+```
+
+A training set: the same windows as they were just before each label, in this process:
+
+```toml
+engine = "local"
+time = "ts"
+by = "card"
+windows = ["1h", "24h"]
+aggregates = { payments = "count()", total = "sum(cents)" }
+
+[source]
+format = "parquet"
+path = "payments"
+
+[as_of]
+by = "card_number"
+[as_of.queries]
+format = "csv"
+path = "labels.csv"
+schema = { card_number = "string", ts = "timestamp", fraud = "boolean" }
+
+[sink]
+format = "parquet"
+path = "training"
+```
 """
 
 

@@ -1,9 +1,8 @@
-"""Run a job that was checked: on Spark or in this process, as a batch or as a stream; and turn what goes wrong into words."""
+"""Run a job that was checked: on Spark or in this process, as a batch or as a stream."""
 
 from __future__ import annotations
 
 import contextlib
-import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +15,9 @@ import slidewise as sw
 from slidewise.errors import RunError, SlidewiseError
 from slidewise.pipeline import meaning, schema
 from slidewise.pipeline.checking import Checked
+from slidewise.pipeline.failing import words
 from slidewise.pipeline.ownership import check_owner, note_owner
-from slidewise.pipeline.progress import Step, Summary, step_of
+from slidewise.pipeline.progress import Step, Summary, step_of, tasks_told
 from slidewise.pipeline.reading import Document
 
 if TYPE_CHECKING:
@@ -38,30 +38,38 @@ def run(
     show: Show | None = None,
     log: Path | None = None,
     on_session: Callable[[], None] = lambda: None,
+    note: Callable[[str], None] | None = None,
 ) -> Summary:
     """Run the job to its end, or until `stop` is set.
 
     on_step is told of each micro-batch; show is given the rows of the sink `console`; log is a file for Spark's own words;
-    on_session is called when Spark is up (it sets signal handlers of its own when it starts).
+    on_session is called when Spark is up (it sets signal handlers of its own when it starts); note is told what is being done.
     """
     job, document = checked.job, checked.document
     summary = Summary(document.name, job.mode, _sink_name(checked))
     try:
+        told = note or (lambda text: None)
         if job.engine == "local":
+            told("computing")
             return _run_here(checked, summary, show or _print)
         if checked.streams:
             check_owner(document)
         from slidewise.pipeline.session import open_session
 
-        with open_session(document.name, job.spark, log) as spark:
+        told("starting Spark")
+        with open_session(document.name, job, log) as spark:
             on_session()
             if checked.streams:
+                told("first micro-batch, compiling")
                 return _run_stream(checked, summary, spark, on_step, stop or threading.Event(), show or _print)
-            return _run_batch(checked, summary, spark, show or _print)
+            with contextlib.nullcontext() if note is None else tasks_told(spark, note):
+                return _run_batch(checked, summary, spark, show or _print)
     except SlidewiseError:
         raise
     except Exception as error:
-        raise RunError(document.origin.secrets.hide(words(error))) from error
+        failed = RunError(document.origin.secrets.hide(words(error, log)))
+        failed.hide = document.origin.secrets.hide  # type: ignore[attr-defined]  # for whoever shows where it came from
+        raise failed from error
 
 
 def _run_here(checked: Checked, summary: Summary, show: Show) -> Summary:
@@ -91,7 +99,7 @@ def _run_batch(checked: Checked, summary: Summary, spark: SparkSession, show: Sh
         results = sw.as_of(batch_frame(spark, document, job.as_of.queries), data, **checked.arguments)
     counted, observation = _counted(results)
     summary.table = write_batch(checked, counted, show)
-    summary.rows = observation.get["rows"] if not isinstance(job.sink, schema.ConsoleSink) else 0
+    summary.rows = None if isinstance(job.sink, schema.ConsoleSink) else observation.get["rows"]
     return summary.ended()
 
 
@@ -213,25 +221,6 @@ def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter) -> None:
         if reporter.last > before:
             return
         pause.wait(0.1)
-
-
-# ---- what goes wrong ----------------------------------------------------------------------------------------------------
-
-_OURS = re.compile(r"^(?:\S*\s)?slidewise\.errors\.(?P<kind>\w+): (?P<message>.*)$", re.M)
-_PYTHON = re.compile(r"^(?P<kind>(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)): (?P<message>.+)$", re.M)
-
-
-def words(error: BaseException) -> str:
-    """One readable message from Spark's: our own error inside a worker, or the first line that says something."""
-    text = str(error)
-    ours = _OURS.search(text)
-    if ours is not None:
-        return ours["message"]
-    python = [m for m in _PYTHON.finditer(text) if not m["kind"].startswith(("org.", "java."))]
-    if python:
-        return f"{python[-1]['kind'].rsplit('.', 1)[-1]}: {python[-1]['message']}"
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("\tat", "==", "SQLSTATE"))]
-    return lines[0] if lines else type(error).__name__
 
 
 def _sink_name(checked: Checked) -> str:

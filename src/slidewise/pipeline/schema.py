@@ -279,7 +279,8 @@ class JdbcSink(Table, tag_field="format", tag="jdbc"):
     password: str | None = None
     """The password: `${DB_PASSWORD}`."""
     driver: str | None = None
-    """The driver's Java class, if it is not found by the address."""
+    """The driver's Java class; known for PostgreSQL, MySQL, MariaDB, SQL Server, Oracle, Db2, H2 and SQLite. Its package must
+    be in `spark.packages`, or its file in the setting `spark.jars`."""
     merge: bool = False
     """Streams: keep one row for each `id`, its latest revision, instead of every revision."""
     mode: Literal["error", "overwrite", "append"] = "error"
@@ -289,7 +290,9 @@ class JdbcSink(Table, tag_field="format", tag="jdbc"):
 
 
 class TableSink(Table, tag_field="format", tag="table"):
-    """A table of Spark's catalogue."""
+    """A table of Spark's catalogue, which must outlive the session: an embedded one needs a catalogue of your own in
+    `spark.conf` (`spark.sql.catalog.NAME`), or Hive's: `"spark.sql.catalogImplementation" = "hive"` and a folder as
+    `"spark.sql.warehouse.dir"`."""
 
     table: str
     """Its name: `catalog.schema.table`."""
@@ -310,7 +313,7 @@ class SparkTable(Table):
     """The Spark session. What is named in `packages` and `conf` can run code: name only what you trust."""
 
     master: str = "local[2]"
-    """`local[2]`, or a cluster's address. Inside `spark-submit` the session that is there is used."""
+    """`local[2]`, or a cluster's address. Inside `spark-submit`, and where a session runs already, that one is used."""
     packages: list[str] = field(default_factory=list)
     """Maven coordinates of more packages (`spark.jars.packages`)."""
     conf: Options = field(default_factory=dict)
@@ -325,7 +328,7 @@ class Job(Table, kw_only=True):
     mode: Literal["batch", "stream"] = "batch"
     """Everything that is there, once; or a stream."""
     engine: Literal["spark", "local"] = "spark"
-    """`local` runs a batch of Parquet, CSV or JSON files in this process, without Spark."""
+    """`local` runs a batch of Parquet, CSV or JSON files in this process, without Spark and its options (but CSV's `sep`)."""
     time: str
     """The column of event time."""
     by: Names = field(default_factory=list)

@@ -12,7 +12,9 @@ from typing import Any
 
 STARS = "***"
 _NAMES = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token|credential|private.?key|access.?key|api.?key|account.?key|jaas|sas\b", re.I
+    r"pass(word|wd|phrase|code)?$|pwd$|secret|token|credential|(private|access|api|account|keystore).?key|jaas|sas\b|"
+    r"connection.?string|authorization",
+    re.I,
 )
 _IN_ADDRESS = re.compile(r"(?P<scheme>://)(?P<user>[^/@:\s]+):(?P<word>[^/@\s]+)@")
 _IN_QUERY = re.compile(r"(?P<name>[?&;](?:user|password|pwd|token|sig|secret|accesskey)=)(?P<word>[^&;\s]+)", re.I)
@@ -60,8 +62,10 @@ def _secret_values(value: Any, name: str) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _secret_values(inner, name)
+    elif is_secret(name) and not isinstance(value, bool):
+        yield str(value)
     elif isinstance(value, str):
-        if is_secret(name) or value.lower().startswith("jdbc:"):
+        if value.lower().startswith("jdbc:"):
             yield value
         for pattern in (_IN_ADDRESS, _IN_QUERY):
             yield from (match["word"] for match in pattern.finditer(value))

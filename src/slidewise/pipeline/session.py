@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slidewise.engines.spark.java import use_java
 from slidewise.engines.spark.session import STREAMING, local_session
 from slidewise.pipeline import schema
+from slidewise.pipeline.packages import inside_submit, kinds_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,25 +23,43 @@ _DEFAULTS = {
 }
 
 
-@contextlib.contextmanager
-def open_session(name: str, spark: schema.SparkTable, log: Path | None) -> Iterator[SparkSession]:
-    """A session for one run: stopped at the end if it was started here, otherwise left as it was found."""
-    from pyspark.sql import SparkSession
+_DELTA = {
+    # Without these two Delta refuses to work.
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
 
-    conf: dict[str, Any] = {**STREAMING, **_DEFAULTS, **spark.conf}
+
+def settings_of(job: schema.Job) -> dict[str, Any]:
+    """The settings of the session that a job asks for; what stands in the job file wins."""
+    spark = job.spark
+    delta = "delta" in (kind for _, kind in kinds_of(job))
+    conf: dict[str, Any] = {**STREAMING, **_DEFAULTS, **(_DELTA if delta else {}), **spark.conf}
     if spark.packages:
         known = str(conf.get("spark.jars.packages", ""))
         conf["spark.jars.packages"] = ",".join([*filter(None, [known]), *spark.packages])
+    return conf
+
+
+@contextlib.contextmanager
+def open_session(name: str, job: schema.Job, log: Path | None) -> Iterator[SparkSession]:
+    """A session for one run: stopped at the end if it was started here, otherwise left as it was found."""
+    from pyspark.sql import SparkSession
+
+    spark, conf = job.spark, settings_of(job)
     there = SparkSession.getActiveSession()
     if there is not None:
         with _with_settings(there, conf):
             yield there
         return
-    if spark.master.startswith("local"):
+    if not inside_submit() and spark.master.startswith("local"):
         cores, failures = _local(spark.master)
         session = local_session(name, cores=cores, conf=conf, max_failures=failures, log=log)
     else:
-        builder = SparkSession.builder.appName(name).master(spark.master)
+        builder = SparkSession.builder.appName(name)
+        if not inside_submit():  # whoever submits it says where it runs
+            use_java()
+            builder = builder.master(spark.master)
         for key, value in conf.items():
             builder = builder.config(key, _text(value))
         session = builder.getOrCreate()

@@ -13,6 +13,7 @@ from msgspec import inspect as kinds
 
 from slidewise.pipeline.positions import Path
 from slidewise.pipeline.problems import Problem, listed, meant
+from slidewise.pipeline.secrets import STARS, is_secret
 
 _WORDS: list[tuple[type, str]] = [
     (kinds.StrType, "text"),
@@ -100,7 +101,8 @@ def _scalar(value: Any, members: tuple[kinds.Type, ...], path: Path) -> Iterator
             return
     words = [str(word) for member in members if isinstance(member, kinds.LiteralType) for word in member.values]
     hint = meant(value, words) if isinstance(value, str) and words else ""
-    yield Problem(path, f"must be {_wanted(members)}, not {_shown(value)}{hint if hint.endswith('?') else ''}")
+    shown = STARS if any(is_secret(str(part)) for part in path) else _shown(value)
+    yield Problem(path, f"must be {_wanted(members)}, not {shown}{hint if hint.endswith('?') else ''}")
 
 
 def _fits(value: Any, kind: kinds.Type) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,7 +23,8 @@ import pyarrow as pa
 from slidewise.pipeline import schema
 from slidewise.pipeline.checking import Checked
 from slidewise.pipeline.latest import latest, merge_keys
-from slidewise.pipeline.reading import Document
+from slidewise.pipeline.packages import driver_of
+from slidewise.pipeline.reading import Document, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,8 +49,7 @@ def write_batch(checked: Checked, results: DataFrame, show: Callable[[pa.Table, 
     elif isinstance(sink, schema.KafkaSink):
         _to_kafka(checked, sink, results)
     else:
-        mode = {"error": "errorifexists"}.get(sink.mode, sink.mode)
-        writer = results.write.mode(mode).options(**options_of(sink))
+        writer = results.write.mode(_mode(document, sink)).options(**options_of(sink))
         if isinstance(sink, schema.FileSink):
             _header(writer, sink).save(document.path(sink.path), format=str(sink.__struct_config__.tag))
         elif isinstance(sink, schema.JdbcSink):
@@ -58,12 +59,21 @@ def write_batch(checked: Checked, results: DataFrame, show: Callable[[pa.Table, 
     return None
 
 
+def _mode(document: Document, sink: Any) -> str:
+    """Spark's word for it. A folder that is there and empty, as a run that was interrupted leaves it, is as good as none."""
+    if sink.mode != "error":
+        return sink.mode
+    empty = isinstance(sink, schema.FileSink) and is_local(sink.path) and Path(document.path(sink.path)).is_dir()
+    return "append" if empty else "errorifexists"  # one that is not empty was refused before
+
+
 def _header(writer: Any, sink: schema.FileSink) -> Any:
     return writer.option("header", True) if isinstance(sink, schema.CsvSink) and "header" not in sink.options else writer
 
 
 def jdbc_options(sink: schema.JdbcSink) -> dict[str, str]:
-    given = {"url": sink.url, "dbtable": sink.table, "user": sink.user, "password": sink.password, "driver": sink.driver}
+    driver = sink.driver or driver_of(sink.url)
+    given = {"url": sink.url, "dbtable": sink.table, "user": sink.user, "password": sink.password, "driver": driver}
     return options_of(sink) | {key: value for key, value in given.items() if value is not None}
 
 

@@ -17,7 +17,7 @@ from slidewise.pipeline.demo.figures import microseconds
 from slidewise.windows.duration import nanoseconds
 
 SKETCHED = "p95_delay"
-RANK_ERROR = 0.0165
+RANK_ERROR = 0.0133
 """Of the quantile sketch at its default size, in shares of the window; held with 99 % probability by each single answer."""
 _MORE = 2.0
 """Of so many answers a few lie beyond a bound that holds for 99 %, but none should lie beyond twice that."""

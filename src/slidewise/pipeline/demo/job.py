@@ -35,7 +35,7 @@ order_by = "landed"
 step = "{step}"                          # what one micro-batch covers
 
 [stream]
-watermark = "{watermark}h"                      # a flight that lands later than that, counted from the latest departure, is late
+watermark = "{watermark}h"                      # behind the latest departure; a flight that lands later is late
 late = "correct"                      # ... and corrects the results that it changes
 keep = "24h"
 trigger = "available_now"

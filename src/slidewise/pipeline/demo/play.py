@@ -67,13 +67,7 @@ def play(
     pq.write_table(table, place / "flights.parquet")
     (place / JOB).write_text(job_text(step, cores), encoding="utf-8")
     checked = load(place / JOB)
-    note("starting Spark")
-
-    def started() -> None:
-        on_session()
-        note("first micro-batch, compiling")
-
-    summary = run(checked, on_step=on_step, stop=stop, log=log, on_session=started)
+    summary = run(checked, on_step=on_step, stop=stop, log=log, on_session=on_session, note=note)
     if summary.state != "finished":
         return Outcome(place, summary, None, None)
     note("checking against batch")

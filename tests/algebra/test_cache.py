@@ -1,5 +1,6 @@
 """Compiled code on disk: found by a second process, never used for changed code, safe among parallel processes."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -239,3 +240,20 @@ print(w.compiled, w.query())
     for _ in range(2):
         out = subprocess.run([sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True, timeout=300)
         assert out.stdout.split() == ["True", "4.0"], out.stderr
+
+
+def test_code_with_a_helper_from_a_cache_of_numba_s_is_never_filed(tmp_path, monkeypatch):
+    """What that cache gives was compiled while a global may have been another one, and only shows up with the compile."""
+    monkeypatch.setenv("SLIDEWISE_CACHE_DIR", str(tmp_path / "ours"))
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "numba's"))
+    monkeypatch.syspath_prepend(tmp_path)
+    source = "from numba import njit\nSCALE = 2.0\n@njit(cache=True)\ndef cached(x):\n    return x * SCALE\n"
+    (tmp_path / "helper_of_cache.py").write_text(source)
+    importlib.import_module("helper_of_cache").cached(1.0)
+    del sys.modules["helper_of_cache"]
+    cached = importlib.import_module("helper_of_cache").cached
+    w = sw.Window(sw.operator(lift=lambda x: cached(x), combine=lambda a, b: a + b, identity=0.0, name="cached"), "recalc")
+    w.insert(0, 1.0)
+    assert w.compiled and w.query() == 2.0
+    assert sum(cached.stats.cache_hits.values()) > 0, "or nothing is shown"
+    assert not [entry.name for entry in (tmp_path / "ours").iterdir() if entry.name.startswith("code-")]

@@ -13,11 +13,13 @@ from tests.algorithms.support import IN_ORDER, run_frames
 
 from slidewise.algebra.typed import InterpretedWarning
 from slidewise.algorithms import serves
+from slidewise.planner.ladder import RUNGS, Task, choose
 
 SIZES = (1, 2, 3, 7, 64)
 
-COMPILED = ("two_stacks_lite", "daba_lite", "slick_deque", "subtract_on_evict")
-"""What the planner chooses from: compiled for every operator. The others are compiled for one operator of each kind."""
+COMPILED = tuple(rung.algorithm for rung in RUNGS if rung.algorithm in IN_ORDER and rung.algorithm != "recalc")
+"""What the planner chooses from, less the oracle: compiled for every operator. The others are compiled for one operator of each
+kind."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::slidewise.algebra.typed.InterpretedWarning")
 
@@ -113,6 +115,14 @@ def test_every_kind_is_there():
         op = case.typed.operator
         a, b = (op.lift(x) for x in (4, 7))
         assert not agree(op.combine(a, b), op.combine(b, a), True), f"{case} commutes"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_whatever_the_planner_chooses_is_run_compiled(case):
+    for prefer in ("throughput", "latency", "memory"):
+        for windows in (1, 2, 20):
+            name = choose(Task(case.typed, windows, prefer)).algorithm
+            assert not case.typed.compiled or (name, case) in CHOSEN
 
 
 def test_the_matrix_is_not_empty():

@@ -1,5 +1,7 @@
 """Odd values: what a window makes of dates, durations, narrow and huge numbers, and what it does after it has refused one."""
 
+import copy
+import pickle
 import threading
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -235,3 +237,14 @@ def test_durations_as_times():
     whole = sw.Window(sw.collect(), "fiba", time_dtype="i8")
     with pytest.raises(sw.InputTypeError, match="integer"):
         whole.insert(np.timedelta64(1, "s"), "a")
+
+
+def test_copies_are_independent_and_pickles_are_refused():
+    w = sw.Window(sw.collect(), "two_stacks")
+    w.insert(1, "a")
+    for other in (w.copy(), copy.copy(w), copy.deepcopy(w)):
+        other.insert(2, "b")
+        other.evict()
+        assert (w.query(), other.query()) == (["a"], ["b"])
+    with pytest.raises(sw.UnsupportedError, match="to_bytes"):
+        pickle.dumps(w)

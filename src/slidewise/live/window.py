@@ -297,6 +297,15 @@ class Window:
         other._store = None if self._store is None else self._store.copy()
         return other
 
+    def __copy__(self) -> "Window":
+        return self.copy()
+
+    def __deepcopy__(self, memo) -> "Window":
+        return self.copy()
+
+    def __reduce_ex__(self, protocol):
+        raise UnsupportedError("a Window is not pickled: store w.to_bytes(), and read it with sw.Window.from_bytes(data, op)")
+
     def __repr__(self) -> str:
         if isinstance(self._store, Broken):
             return f"<Window {self._op.signature} on {self.algorithm}: half changed by {self._store.reason}>"

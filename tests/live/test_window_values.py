@@ -120,6 +120,27 @@ def test_values_that_do_not_go_together_are_a_clear_error(op, values):
             answer(op, values, algorithm, dtype=object)
 
 
+@pytest.mark.parametrize("algorithm", ["recalc", "two_stacks", "daba", "flatfat", "fiba"])
+@pytest.mark.parametrize("op", [sw.max(), sw.min_count(), sw.spread(), sw.top_k(k=2), sw.sum()], ids=lambda op: op.name)
+def test_a_value_that_does_not_go_with_the_others_does_no_harm(op, algorithm):
+    w = sw.Window(op, algorithm, dtype=object)
+    for t in range(5):
+        w.insert(t, Decimal(t))
+    answered = w.query()
+    for stranger in (date(2026, 1, 1), [1], object()):
+        with pytest.raises(sw.InputTypeError):
+            w.insert(9, stranger)
+        with pytest.raises(sw.InputTypeError):
+            w.bulk_insert([9, 10], [Decimal(1), stranger])
+    assert w.query() == answered and len(w) == 5
+    w.insert(9, Decimal(7))
+    w.check()
+    w.bulk_evict(9)
+    w.insert(10, timedelta(1))  # among nothing, nothing is strange
+    w.insert(11, timedelta(2))
+    assert w.query() is not None
+
+
 # ---- numbers of every width ------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,7 @@ class Window:
         self._values: Any = None
         self._times: Any = None
         self._store: Any = None
+        self._sample: Any = None
         if op.inputs == 0:
             self._values = Values(op, ())
         elif dtype is not None:
@@ -145,6 +146,7 @@ class Window:
         if self._whole_only:
             self._refuse_floats((value,) for value in row)
         self._comparable(code)
+        self._go_together((row,))
         try:
             self._store.insert(code, row)
         except BaseException as error:
@@ -173,6 +175,7 @@ class Window:
         if len(codes):
             self._comparable(*(codes if not self._times.compiled else ()))
         codes, columns = _in_order(codes, columns)
+        self._go_together(zip(*columns, strict=True))
         if not self._op.own or not self._store.op.compiled:
             self._store.try_lifts(columns, len(codes))
         self._change(self._store.bulk_insert, codes, columns)
@@ -222,6 +225,20 @@ class Window:
                 bool(code < first)
             except TypeError as error:
                 raise InputTypeError(f"the time {code!r} cannot be compared with {first!r}") from error
+
+    def _go_together(self, rows):
+        """Objects that one of the library's operators cannot compare, or add up, with those before are refused before
+        anything is changed."""
+        op = self._store.op
+        if op.compiled or not self._op.own:
+            return
+        sample = self._sample if len(self._store) else None
+        for row in rows:
+            state = op.operator.lift(*row)
+            if sample is not None:
+                op.operator.combine(sample, state)
+            sample = state
+        self._sample = sample
 
     def _lift_fails(self, row) -> bool:
         """Whether the value itself was refused, by `lift`, which is asked before anything is changed."""

@@ -21,6 +21,7 @@
     rolling.py    data frames, against pandas, Polars and DuckDB
     peers.py      windows of n rows, against bottleneck and River too
     spark_batch.py   batches on Spark, against its own frames
+    spark_stream.py   streams on Spark, against plain per-key state and native hopping windows
 
 A new suite is one new file and one line in `SUITES` (experiments of the papers: in `papers/__init__.py`).
 """

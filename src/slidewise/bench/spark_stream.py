@@ -137,7 +137,8 @@ def our_hopping(stream):
 
 
 def measured(spark, make, source: Path, root: Path, batches: int) -> list[dict]:
-    """The progress of each micro-batch of a query over the first files of `source`."""
+    """The progress of each micro-batch of a query over the first files of `source`. `root` must be a name not used before:
+    Spark's state store may still write into it when the query has stopped."""
     stream = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(source))
     query = (
         make(stream).writeStream.format("parquet").option("path", str(root / "out"))
@@ -218,7 +219,7 @@ def run(quick: bool, progress: Progress) -> list[Row]:
             source = files(root / f"in-{size}", size, count)
             for name, make in (("through", through), ("ours", ours)):
                 progress(f"{name}, {size:,} rows a micro-batch")
-                found = measured(spark, make, source, root / name, count)
+                found = measured(spark, make, source, root / f"{name}-{size}", count)
                 values: dict = {"rows_s": rate(found, WARM_UP)}
                 if name == "ours":
                     each = [b / size for b in written(found)]
@@ -285,7 +286,11 @@ def verdicts(rows: list[Row]) -> list[str]:
 def _proportion(row: Row) -> str:
     """The log is merged by tiers: an event is written once more whenever the window has grown eightfold."""
     steady = row["bytes_an_event_late"] <= 3 * row["bytes_an_event_early"]
-    return "in proportion to the events, not to the window" if steady else "growing with the window"
+    return (
+        "in proportion to the events, not to the window (once, and once more for each tier of the log)"
+        if steady
+        else "growing with the window"
+    )
 
 
 SUITE = Suite(

@@ -4,6 +4,9 @@
 
 Reads ROOT/in, writes ROOT/out, checkpoint in ROOT/checkpoint, counts of each micro-batch into ROOT/counts.jsonl. Nothing is
 mocked: an operator tells in which process it runs and waits where it is told to, and the test sends the signal.
+
+runs=NAME,NAME,...: several runs in this one session, each with its own checkpoint (`checkpoint` or `checkpoint-NAME`) and sink.
+Before each but the first the program writes ROOT/ready-NUMBER and waits for ROOT/go-NUMBER.
 """
 
 from __future__ import annotations
@@ -12,16 +15,27 @@ import json
 import os
 import sys
 import time
+import uuid
 from pathlib import Path
+
+DDL = "id long, card string, ts timestamp, amount long, shop string"
+PATIENCE = 300
 
 
 def settings() -> dict[str, str]:
     return dict(argument.split("=", 1) for argument in sys.argv[2:])
 
 
+def aggregates(root: str) -> dict:
+    """Some that care for the order of rows, and one whose workers can be found."""
+    import slidewise as sw
+
+    return {"total": sw.sum("amount"), "n": watched(root)("id"), "tail": sw.last("shop"), "line": sw.concat("shop", sep="")}
+
+
 def watched(root: str):
     """A count whose workers can be found. ROOT/watch holds the number of an event: who lifts it writes the numbers of its
-    process and attempt into ROOT/pids, and waits as long as there is a file ROOT/hold."""
+    process and attempt into ROOT/pids, and waits as long as there is a file ROOT/hold-NUMBER."""
     import slidewise as sw
 
     def lift(number):
@@ -32,12 +46,16 @@ def watched(root: str):
             return 1
         if number == wanted:
             _tell(folder)
-            deadline = time.monotonic() + 300
-            while (folder / "hold").exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
+            _wait_while(lambda: (folder / f"hold-{number}").exists())
         return 1
 
     return sw.operator(lift=lift, combine=lambda a, b: a + b, identity=0, commutative=True, name="watched")
+
+
+def _wait_while(what) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while what() and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _tell(folder: Path) -> None:
@@ -47,8 +65,26 @@ def _tell(folder: Path) -> None:
     with open(folder / "pids", "a") as file:
         file.write(json.dumps({
             "pid": os.getpid(), "parent": os.getppid(), "attempt": context.attemptNumber(),
-            "partition": context.partitionId(), "batch": context.getLocalProperty("streaming.sql.batchId"),
+            "partition": context.partitionId(), "batch": int(context.getLocalProperty("streaming.sql.batchId")),
         }) + "\n")  # fmt: skip
+
+
+def noted(root: str):
+    """For mapInArrow: rows as they are; ROOT/orders tells in which order each task of a micro-batch had them."""
+
+    def note(batches):
+        from pyspark import TaskContext
+
+        context, ids = TaskContext.get(), []
+        for batch in batches:
+            ids += batch["id"].to_pylist()
+            yield batch
+        if ids:
+            folder = Path(root) / "orders" / context.getLocalProperty("streaming.sql.batchId")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{time.time_ns()}-{uuid.uuid4().hex}").write_text(json.dumps(ids))
+
+    return note
 
 
 def main() -> None:
@@ -56,8 +92,6 @@ def main() -> None:
     import pyspark
     from pyspark.sql import SparkSession
 
-    import slidewise as sw
-    from slidewise.engines.spark.counts import METRICS
     from slidewise.engines.spark.java import use_java
     from slidewise.engines.spark.session import STREAMING
 
@@ -78,22 +112,29 @@ def main() -> None:
     })  # fmt: skip
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    stream = (
-        spark.readStream.schema("id long, card string, ts timestamp, amount long")
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(root / "in"))
-    )
+    for number, name in enumerate(given.get("runs", "").split(",")):
+        if number:
+            (root / f"ready-{number}").write_text("")
+            _wait_while(lambda number=number: not (root / f"go-{number}").exists())
+        run(spark, root, given, f"-{name}" if name else "")
+    spark.stop()
+
+
+def run(spark, root: Path, given: dict[str, str], suffix: str) -> None:
+    import slidewise as sw
+    from slidewise.engines.spark.counts import METRICS
+
+    stream = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(root / "in"))
     if "shuffle" in given:  # the same rows, in another order
         stream = stream.repartition(int(given["shuffle"]))
     result = sw.rolling(
-        stream, time="ts", by="card", windows={"w": given.get("window", "10m")}, watermark=given.get("watermark", "5m"), id="id",
-        aggs={"total": sw.sum("amount"), "n": watched(str(root))("id")}, buckets=int(given.get("buckets", 4)),
-        control=root / "control", results=given.get("results", "eager"),
+        stream.mapInArrow(noted(str(root)), DDL), time="ts", by="card", windows={"w": "10m"}, watermark="5m", id="id",
+        aggs=aggregates(str(root)), order="id", buckets=4,
     )  # fmt: skip
     query = (
         result.writeStream.format("parquet")
-        .option("path", str(root / given.get("out", "out")))
-        .option("checkpointLocation", str(root / given.get("checkpoint", "checkpoint")))
+        .option("path", str(root / f"out{suffix}"))
+        .option("checkpointLocation", str(root / f"checkpoint{suffix}"))
         .trigger(**({"availableNow": True} if "every" not in given else {"processingTime": given["every"]}))
         .start()
     )
@@ -104,12 +145,11 @@ def main() -> None:
             if progress["batchId"] > seen and progress["numInputRows"] > 0:  # a trigger without data bears the next number
                 seen = progress["batchId"]
                 texts = [text for row in progress["observedMetrics"].values() for text in row[METRICS]]
-                with open(root / "counts.jsonl", "a") as file:
+                with open(root / f"counts{suffix}.jsonl", "a") as file:
                     file.write(json.dumps({"batch": seen, "texts": texts}) + "\n")
-        if ended or seen >= int(given.get("until", 1 << 40)):
+        if ended:
             break
     query.stop()
-    spark.stop()
 
 
 if __name__ == "__main__":

@@ -36,15 +36,19 @@ PLAIN_DDL = DDL.removesuffix(", tags array<string>")
 
 
 def events(count: int, seed: int, *, seconds: int = 1200, cards: int = 6, jitter: int = 0) -> list[dict]:
-    """Events in the order of their arrival: many ties, nulls, and up to `jitter` seconds out of order."""
+    """Events in the order of their arrival: ties (one in four has time and card of another), nulls, and up to `jitter`
+    seconds out of order."""
     rng = random.Random(seed)
-    found = []
+    found: list[dict] = []
     for number in range(count):
-        at = rng.randrange(seconds)
+        at, card = rng.randrange(seconds), rng.choice([*(f"card {i}" for i in range(cards)), None])
+        if found and rng.random() < 0.25:
+            other = rng.choice(found)
+            at, card = (other["ts"] - START) // SECOND, other["card"]
         found.append(
             {
                 "id": number,
-                "card": rng.choice([*(f"card {i}" for i in range(cards)), None]),
+                "card": card,
                 "ts": START + at * SECOND,
                 "amount": rng.choice([None, *range(-5, 20)]),
                 "price": rng.choice([None, *(i / 4 for i in range(40))]),
@@ -56,6 +60,11 @@ def events(count: int, seed: int, *, seconds: int = 1200, cards: int = 6, jitter
         )
     found.sort(key=lambda event: event["_arrival"])
     return found
+
+
+def ties(rows: Sequence[dict]) -> int:
+    """How many events share card and time with an earlier one."""
+    return len(rows) - len({(row["card"], row["ts"]) for row in rows})
 
 
 def table(rows: Sequence[dict], schema: pa.Schema = EVENTS) -> pa.Table:

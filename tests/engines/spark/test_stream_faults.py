@@ -2,9 +2,16 @@
 
 One stream lives through all of them, because each start of a cluster takes long:
 
-    micro-batch   1    3              4             4 again          5             5 again ...   6          7
-    what happens  worker executor     driver        other row order  commit fails                driver     end
-                  killed killed       killed inside                                              killed between
+    driver   micro-batch   what happens
+    first         1        worker killed
+                  3        executor killed
+                  4        driver killed inside
+    second        4        again, with its rows in another order
+                  5        driver killed while the sink's log is being written: state is there, output is not
+    third         5        again
+                  6 ...    driver killed while the commit is being written: state and output are there
+    fourth        ... 10   a trigger slower than idle workers live, then driver killed between micro-batches
+    last         11        the checkpoint, a copy of it and both again go their own ways in the same workers
 """
 
 from __future__ import annotations
@@ -24,15 +31,19 @@ import psutil
 import pyarrow as pa
 import pytest
 from tests.conftest import ROOT as CHECKOUT
-from tests.engines.spark.streaming import cut, events, rows_of, sink_rows, table, write_batches
+from tests.engines.spark.streaming import cut, events, rows_of, sink_rows, table, ties, write_batches
 
 import slidewise as sw
 from slidewise.engines.spark.counts import from_text
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-SCHEMA = pa.schema([("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64())])
+SCHEMA = pa.schema([
+    ("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64()), ("shop", pa.string()),
+])  # fmt: skip
 PATIENCE = 600
+IDLE = 80
+"""Seconds: Spark ends Python workers that were idle for a minute."""
 
 
 class Driver:
@@ -57,6 +68,25 @@ class Driver:
         java.send_signal(signal.SIGKILL)
         self.process.kill()
         self.process.wait()
+
+    def kill_while_writing(self, log: Path, batch: int) -> bool:
+        """Kill the driver at the moment when it writes the file `batch` of a log of Spark's: under a name of its own, and
+        renamed when it is whole. True if it was caught in between; False, and nothing done, if it was faster than we."""
+        java = self.java()
+        deadline = time.monotonic() + PATIENCE
+        while not unfinished(log, batch):
+            assert time.monotonic() < deadline, f"{log.name}/{batch} was not written: {self.tail()}"
+            if (log / str(batch)).exists():
+                return False
+        java.suspend()  # so that what is looked at now is what the kill finds
+        while java.status() != psutil.STATUS_STOPPED:
+            time.sleep(0.001)
+        if (log / str(batch)).exists() or not unfinished(log, batch):
+            java.resume()
+            return False
+        self.kill()
+        assert unfinished(log, batch) and not (log / str(batch)).exists()
+        return True
 
     def wait(self, what: Callable[[], bool], name: str) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -83,40 +113,63 @@ class Driver:
         self.log.close()
 
 
+def unfinished(log: Path, batch: int) -> bool:
+    try:
+        return any(name.startswith(f".{batch}.") and name.endswith(".tmp") for name in os.listdir(log))
+    except FileNotFoundError:
+        return False
+
+
 @dataclass
 class Life:
     """What happened to the stream."""
 
     root: Path
-    rows: list[dict]
-    pieces: list[list[dict]] = field(default_factory=list)
+    pieces: list[list[dict]]
     attempts: dict[str, list[dict]] = field(default_factory=dict)
-    commit_failed: bool = False
+    orders: dict[str, list[list[int]]] = field(default_factory=dict)
+    in_sinks_log: int | None = None
+    """The micro-batch in whose sink's log the driver was killed."""
+    in_commit: int | None = None
+    """The micro-batch in whose commit the driver was killed."""
+    after_idle: int = 0
+    """The micro-batch that came after the workers had been idle."""
+
+    def put(self, number: int) -> None:
+        write_batches(self.root / "in", [table(self.pieces[number], SCHEMA)], first=number)
 
     def told(self) -> list[dict]:
         path = self.root / "pids"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def watch(self, number: int, hold: bool) -> None:
+    def hold(self, batch: int) -> None:
+        """Whoever lifts the first event of this micro-batch tells so and waits."""
+        number = self.pieces[batch][0]["id"]
+        (self.root / f"hold-{number}").write_text("")
+        (self.root / ".watch").write_text(str(number))
+        os.replace(self.root / ".watch", self.root / "watch")
         (self.root / "pids").unlink(missing_ok=True)
-        (self.root / "watch").write_text(str(number))
-        if hold:
-            (self.root / "hold").write_text("")
 
-    def release(self) -> None:
-        (self.root / "hold").unlink(missing_ok=True)
+    def release(self, batch: int) -> None:
+        (self.root / f"hold-{self.pieces[batch][0]['id']}").unlink()
 
     def committed(self, batch: int) -> bool:
         return (self.root / "checkpoint" / "commits" / str(batch)).is_file()
 
-    def out(self) -> list[dict]:
-        return sink_rows(self.root / "out")
+    def out(self, name: str = "") -> list[dict]:
+        return sink_rows(self.root / f"out{name}")
+
+    def order(self, batch: int) -> list[list[int]]:
+        """The numbers of a micro-batch's events as its tasks had them, so far."""
+        folder = self.root / "orders" / str(batch)
+        return [json.loads(path.read_text()) for path in sorted(folder.iterdir())] if folder.exists() else []
 
     def reports(self) -> dict[int, list[dict]]:
         """The counts of each micro-batch that reported. Spark runs no plan for one that the sink has already, when only
-        the commit failed after it: that one may report nothing."""
+        the commit failed after it: that one reports nothing."""
         found: dict[int, list[dict]] = {}
-        for line in (self.root / "counts.jsonl").read_text().splitlines():
+        path = self.root / "counts.jsonl"
+        for line in path.read_text().splitlines() if path.exists() else []:
             report = json.loads(line)
             if report["texts"]:
                 found[report["batch"]] = [from_text(text) for text in report["texts"]]
@@ -129,60 +182,93 @@ class Life:
 @pytest.fixture(scope="module")
 def life(tmp_path_factory) -> Iterator[Life]:
     root = tmp_path_factory.mktemp("life")
-    rows = events(240, seed=21, jitter=120, cards=10)
+    rows = events(300, seed=21, jitter=120, cards=10)
+    assert ties(rows) > 40
     for row in rows:  # none of the numbers that workers warm up with
         row["id"] += 1000
-    pieces = cut(rows, 5, 8)
-    write_batches(root / "in", [table(piece, SCHEMA) for piece in pieces[:7]])
-    found = Life(root, rows, pieces)
+    found = Life(root, cut(rows, 5, 15))
+    for number in range(10):
+        found.put(number)
     drivers: list[Driver] = []
 
     def driver(**settings) -> Driver:
         drivers.append(Driver(root, **settings))
         return drivers[-1]
 
-    try:
-        first = driver()
-        found.watch(pieces[1][0]["id"], hold=True)
-        first.wait(lambda: len(found.told()) > 0, "batch 1")
-        os.kill(found.told()[0]["pid"], signal.SIGKILL)
-        found.release()
-        first.wait(lambda: found.committed(1), "the commit of batch 1")
-        found.attempts["worker"] = found.told()
+    def reached(which: Driver, batch: int) -> None:
+        """The micro-batch is on its way and held; those before it have told their counts."""
+        which.wait(lambda: any(one["batch"] == batch for one in found.told()), f"batch {batch}")
+        which.wait(lambda: batch - 1 in found.reports() or batch - 1 == found.in_commit, f"the counts of batch {batch - 1}")
 
-        found.watch(pieces[3][0]["id"], hold=True)
-        first.wait(lambda: len(found.told()) > 0, "batch 3")
+    try:
+        found.hold(1)
+        first = driver()
+        reached(first, 1)
+        os.kill(found.told()[0]["pid"], signal.SIGKILL)
+        first.wait(lambda: len(found.told()) > 1, "another attempt")
+        found.attempts["worker"] = found.told()
+        found.hold(3)
+        found.release(1)
+
+        reached(first, 3)
         executor = psutil.Process(found.told()[0]["parent"]).parent()
         assert "java" in executor.name() and executor.pid != first.java().pid
         executor.send_signal(signal.SIGKILL)
-        found.release()
-        first.wait(lambda: found.committed(3), "the commit of batch 3")
+        first.wait(lambda: len(found.told()) > 1, "another attempt")
         found.attempts["executor"] = found.told()
+        found.hold(4)
+        found.release(3)
 
-        found.watch(pieces[4][0]["id"], hold=True)
-        first.wait(lambda: len(found.told()) > 0, "batch 4")
+        reached(first, 4)
         first.kill()
         assert not found.committed(4)
-        found.release()
+        found.orders["first"] = found.order(4)
+        found.hold(5)
+        found.release(4)
 
         second = driver(shuffle=3)
-        found.watch(pieces[5][0]["id"], hold=True)
-        second.wait(lambda: len(found.told()) > 0, "batch 5")
-        # Where the file that says that batch 5 is committed should be, there is a directory in the way.
-        (root / "checkpoint" / "commits" / "5" / "in the way").mkdir(parents=True)
-        found.release()
-        assert second.ended() != 0
-        assert found.committed(4)
-        found.commit_failed = not found.committed(5) and any(row["revision"] == 5 for row in found.out())
-        shutil.rmtree(root / "checkpoint" / "commits" / "5")
+        reached(second, 5)
+        found.orders["second"] = found.order(4)[len(found.orders["first"]) :]
+        found.release(5)
+        if second.kill_while_writing(root / "out" / "_spark_metadata", 5):
+            found.in_sinks_log = 5
+            assert not any(row["revision"] == 5 for row in found.out()) and not found.committed(5)
+        else:
+            second.wait(lambda: 5 in found.reports(), "the counts of batch 5")
+            second.kill()
 
-        third = driver(every="1 second")
-        third.wait(lambda: found.committed(6), "the commit of batch 6")
+        batch = 6
+        found.hold(batch)
+        third = driver()
+        while found.in_commit is None:  # whoever is too slow for one commit tries the next
+            assert batch < 10, "no commit was caught while it was written"
+            reached(third, batch)
+            held, batch = batch, batch + 1
+            found.hold(batch) if batch < 10 else None
+            found.release(held)
+            if third.kill_while_writing(root / "checkpoint" / "commits", held):
+                found.in_commit = held
+        assert any(row["revision"] == found.in_commit for row in found.out()), "the results were out"
+        for path in root.glob("hold-*"):
+            path.unlink()
+
+        fourth = driver(every="1 second")
+        fourth.wait(lambda: found.committed(9), "the commit of batch 9")
+        time.sleep(IDLE)
+        found.put(10)
+        found.after_idle = 10
+        fourth.wait(lambda: found.committed(10) and 10 in found.reports(), "the commit of batch 10")
         time.sleep(2)
-        third.kill()
+        fourth.kill()
 
-        write_batches(root / "in", [table(pieces[7], SCHEMA)], first=7)
-        last = driver()
+        shutil.copytree(root / "checkpoint", root / "checkpoint-copy")
+        found.put(11)
+        last = driver(runs=",copy,,copy")
+        for number in (1, 2, 3):
+            last.wait((root / f"ready-{number}").exists, f"the end of run {number}")
+            (root / "in" / f"{10 + number:05}.parquet").unlink()
+            found.put(11 + number)
+            (root / f"go-{number}").write_text("")
         assert last.ended() == 0, last.tail()
         yield found
     finally:
@@ -192,62 +278,79 @@ def life(tmp_path_factory) -> Iterator[Life]:
 
 def test_a_killed_worker_is_tried_again(life: Life) -> None:
     attempts = life.attempts["worker"]
-    assert min(a["attempt"] for a in attempts) == 0
-    assert max(a["attempt"] for a in attempts) >= 1
-    assert len({a["pid"] for a in attempts}) >= 2
+    assert {a["batch"] for a in attempts} == {1}
+    assert attempts[0]["attempt"] == 0 and attempts[-1]["attempt"] >= 1
+    assert attempts[0]["pid"] != attempts[-1]["pid"]
+    assert not psutil.pid_exists(attempts[0]["pid"])
 
 
 def test_a_killed_executor_moves_its_partitions(life: Life) -> None:
     attempts = life.attempts["executor"]
+    assert {a["batch"] for a in attempts} == {3}
+    assert len({a["partition"] for a in attempts}) == 1
     assert len({a["parent"] for a in attempts}) >= 2, "another executor's worker took over"
+    moved = [c for c in life.reports()[3] if c["replays"] or c["catch_ups"]]
+    assert moved, "and had to learn from the log what the first one knew"
 
 
-def test_the_commit_failed_after_the_results_were_out(life: Life) -> None:
-    assert life.commit_failed
+def test_a_batch_was_replayed_in_another_row_order(life: Life) -> None:
+    before, after = life.orders["first"], life.orders["second"]
+    ids = [row["id"] for row in life.pieces[4]]
+    assert before == [ids]
+    assert sorted(i for task in after for i in task) == sorted(ids)
+    assert [i for task in after for i in task] != ids and len(after) > 1
+
+
+def test_the_driver_was_killed_in_the_commit(life: Life) -> None:
+    assert life.in_commit is not None
+    assert life.in_commit not in life.reports(), "its output was there: Spark ran no plan for it again"
+    assert len([row for row in life.out() if row["revision"] == life.in_commit]) >= len(life.pieces[life.in_commit])
 
 
 def test_no_event_is_lost_and_none_counted_twice(life: Life) -> None:
     reports = life.reports()
-    assert set(reports) >= set(range(8)) - {5}
+    assert set(reports) == set(range(13)) - {life.in_commit}
+    pieces = {batch: life.pieces[batch] for batch in range(12)} | {12: life.pieces[13]}
     for batch, counts in reports.items():
-        assert sum(c["in"] for c in counts) == sum(c["accepted"] for c in counts) == len(life.pieces[batch])
+        assert sum(c["in"] for c in counts) == sum(c["accepted"] for c in counts) == len(pieces[batch])
         assert sum(c["out"] for c in counts) == sum(row["revision"] == batch for row in life.out())
         assert sum(c["double"] for c in counts) == 0
-    assert {row["id"] for row in life.out()} == {row["id"] for row in life.rows}
+    again = [(row["id"], row["revision"]) for row in life.out()]
+    assert len(set(again)) == len(again), "no result twice in a micro-batch"
+    assert {row["id"] for row in life.out()} == {row["id"] for piece in pieces.values() for row in piece}
+
+
+def assert_ends_as_a_frame(found: list[dict], rows: list[dict]) -> None:
+    aggs = {"total": sw.sum("amount"), "n": sw.count("id"), "tail": sw.last("shop"), "line": sw.concat("shop", sep="")}
+    expected = sw.rolling(table(rows, SCHEMA), time="ts", by="card", windows={"w": "10m"}, aggs=aggs, order="id")
+    last = {row["id"]: row for row in sorted(found, key=lambda row: row["revision"])}
+    for row in rows_of(expected):
+        assert {name: last[row["id"]][name] for name in row} == row
+    assert last.keys() == {row["id"] for row in rows}
 
 
 def test_the_last_word_is_that_of_a_frame(life: Life) -> None:
-    expected = sw.rolling(table(life.rows, SCHEMA), time="ts", by="card", windows={"w": "10m"},
-                          aggs={"total": sw.sum("amount"), "n": sw.count("id")})  # fmt: skip
-    last: dict[int, dict] = {}
-    for row in sorted(life.out(), key=lambda row: row["revision"]):
-        last[row["id"]] = row
-    for row in rows_of(expected):
-        assert {name: last[row["id"]][name] for name in row} == row
+    assert_ends_as_a_frame(life.out(), [row for piece in [*life.pieces[:12], life.pieces[13]] for row in piece])
+
+
+def test_a_copied_checkpoint_that_went_another_way(life: Life) -> None:
+    begun = [row for row in life.out() if row["revision"] <= 10]
+    assert_ends_as_a_frame(begun + life.out("-copy"), [row for k in (*range(11), 12, 14) for row in life.pieces[k]])
 
 
 def test_engines_were_rebuilt_from_the_log(life: Life) -> None:
     assert sum(c["replays"] for c in life.counts()) >= 4
 
 
-def test_a_trigger_slower_than_idle_workers_live(tmp_path: Path) -> None:
-    """Spark ends Python workers that were idle for a minute: what they cached is gone, what is stored is not."""
-    rows = events(60, seed=2, jitter=60)
-    early, later = cut(rows, 1, 2)
-    write_batches(tmp_path / "in", [table(early, SCHEMA)])
-    found = Life(tmp_path, rows)
-    driver = Driver(tmp_path, every="1 second", until=1, master="local[2]")
-    try:
-        driver.wait(lambda: found.committed(0), "the commit of batch 0")
-        time.sleep(80)
-        write_batches(tmp_path / "in", [table(later, SCHEMA)], first=1)
-        assert driver.ended() == 0, driver.tail()
-    finally:
-        driver.close()
-    counts = found.counts()
-    second = [c for c in counts if c["batch"] == 1]
-    assert sum(c["replays"] for c in second) > 0
-    assert sum(c["hits"] + c["catch_ups"] for c in second) == 0
-    last = {row["id"]: row for row in sorted(found.out(), key=lambda row: row["revision"])}
-    expected = sw.rolling(table(rows, SCHEMA), time="ts", by="card", windows={"w": "10m"}, aggs={"n": sw.count("id")})
-    assert {i: row["n_w"] for i, row in last.items()} == {row["id"]: row["n_w"] for row in rows_of(expected)}
+def test_batches_that_hit_the_cache_read_no_old_entries(life: Life) -> None:
+    hits = [c for c in life.counts() if c["hits"]]
+    assert len(hits) >= 4
+    assert sum(c["entries_read"] for c in hits) == 0
+    assert sum(c["entries_read"] for c in life.counts()) > 0
+
+
+def test_a_trigger_slower_than_idle_workers_live(life: Life) -> None:
+    """What the workers cached is gone with them, what is stored is not."""
+    counts = life.reports()[life.after_idle]
+    assert sum(c["replays"] for c in counts) > 0
+    assert sum(c["hits"] + c["catch_ups"] for c in counts) == 0

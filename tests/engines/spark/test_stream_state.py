@@ -46,23 +46,23 @@ def assert_ends_at(root: Path, rows: list[dict], **changes) -> None:
 def test_a_copied_checkpoint_continued_differently(spark, tmp_path: Path) -> None:
     """Both run in the same session, so in the same Python workers, under the same query's name, with the same numbers."""
     rows = events(160, seed=31, jitter=100)
-    pieces = cut(rows, 1, 4)
+    pieces = cut(rows, 1, 6)
     here, there = tmp_path / "here", tmp_path / "there"  # the sink's log holds absolute paths: the copy gets its own
     write_batches(here / "in", [table(piece, PLAIN) for piece in pieces[:2]])
     run(stream(spark, here), here)
     shutil.copytree(here / "checkpoint", there / "checkpoint")
-    for one, piece in ((here, 2), (there, 3)):
+    for number, one in ((2, here), (3, there), (4, here), (5, there)):
         # The same directory of files, as the checkpoint knows it; what comes next is another file each time.
-        write_batches(here / "in", [table(pieces[piece], PLAIN)], first=2)
+        write_batches(here / "in", [table(pieces[number], PLAIN)], first=number)
         query = (
             stream(spark, here).writeStream.format("parquet").option("path", str(one / "out"))
             .option("checkpointLocation", str(one / "checkpoint")).trigger(availableNow=True).start()
         )  # fmt: skip
         query.awaitTermination()
-        (here / "in" / "00002.parquet").unlink()
+        (here / "in" / f"{number:05}.parquet").unlink()
     begun = [row for row in out(here) if row["revision"] < 2]
-    assert_same_as(here, [], pieces[0] + pieces[1] + pieces[2])
-    assert_same_as(there, begun, pieces[0] + pieces[1] + pieces[3])
+    assert_same_as(here, [], [row for number in (0, 1, 2, 4) for row in pieces[number]])
+    assert_same_as(there, begun, [row for number in (0, 1, 3, 5) for row in pieces[number]])
 
 
 def assert_same_as(root: Path, before: list[dict], rows: list[dict]) -> None:
@@ -91,22 +91,24 @@ def test_damaged_state_is_a_clear_error(spark, tmp_path: Path, monkeypatch: pyte
     assert len(out(tmp_path)) == before, "nothing came out of it"
 
 
-def test_lost_state_is_not_a_silent_beginning(spark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", ["[0-9]/*", "[0-9]", "*"])
+def test_lost_state_is_not_a_silent_beginning(spark, tmp_path: Path, lost: str) -> None:
     pieces = cut(events(60, seed=1), 1, 2)
     write_batches(tmp_path / "in", [table(pieces[0], PLAIN)])
     run(stream(spark, tmp_path), tmp_path)
     shutil.copytree(tmp_path / "checkpoint", tmp_path / "copy")
-    for path in (tmp_path / "copy" / "state" / "0").glob("*/*.changelog"):
-        path.unlink()
-    for path in (tmp_path / "copy" / "state" / "0").glob("*/*.zip"):
-        path.unlink()
+    gone = list((tmp_path / "copy" / "state" / "0").glob(lost))
+    assert gone
+    for path in gone:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     write_batches(tmp_path / "in", [table(pieces[1], PLAIN)], first=1)
     query = (
-        stream(spark, tmp_path).writeStream.format("parquet").option("path", str(tmp_path / "other"))
+        stream(spark, tmp_path).writeStream.format("parquet").option("path", str(tmp_path / "other" / "out"))
         .option("checkpointLocation", str(tmp_path / "copy")).trigger(availableNow=True).start()
     )  # fmt: skip
     with pytest.raises(StreamingQueryException):
         query.awaitTermination()
+    assert out(tmp_path / "other") == [], "nothing came out of it"
 
 
 def test_changed_queries(spark, tmp_path: Path) -> None:

@@ -227,6 +227,11 @@ def _oldest(history: DataFrame, time: str, spec: Any) -> int | None:
 
 
 def _check_session(spark: SparkSession) -> None:
+    if int(spark.version.split(".")[0]) < 4:
+        raise UnsupportedError(
+            f"streams need Spark 4.0 or later, for its transformWithState; this session is Spark {spark.version}. Batches run "
+            f"on it: take the events as a batch DataFrame"
+        )
     for name, wanted in _NEEDED.items():
         if wanted not in str(spark.conf.get(name, "")):
             from slidewise.engines.spark.session import STREAMING

@@ -6,9 +6,9 @@
     (d) pass-through            the same rows through shuffle, sort and a mapInArrow that appends as many copied columns
     hopping                     window(ts, '10 minutes', '1 second') beside sw.time("10m", slide="1s"), closed="left"
 
-All of it in one session, in turns, least time of several. One key: the same rows without a key, on one task and on two;
-what differs is only how the work is cut. Wide rows: a hundred columns ride along, or only what is needed does with a row's
-number, and the rest is joined back.
+All of it in one session, in turns, least time of several (the JVM goes on compiling for some rounds). One key: the same call
+on the same rows without a key, with one task and with two; the files are scanned by two tasks in both. Wide rows: a hundred
+columns ride along, or only what is needed does with a row's number, and the rest is joined back.
 """
 
 import shutil
@@ -170,7 +170,7 @@ def one_key(spark, rows: int, source: Path, repeats: int, progress: Progress) ->
 def run(quick: bool, progress: Progress) -> list[Row]:
     root = Path(tempfile.mkdtemp(prefix="slidewise-bench-"))
     many, hops, giant, wide, repeats = (200_000, 5_000, 500_000, 50_000, 2) if quick else (
-        2_000_000, 20_000, 5_000_000, 300_000, 3)
+        2_000_000, 20_000, 5_000_000, 300_000, 5)
     spark = local_session("slidewise-bench", cores=2, conf={"spark.driver.memory": "3g"}, log=root / "spark.log")
     rows: list[Row] = []
     try:

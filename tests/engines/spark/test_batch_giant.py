@@ -1,4 +1,4 @@
-"""Giant keys: two passes over chunks, panes and states between tasks. Without Spark: tasks are calls, the shuffle is a dict."""
+"""Giant keys: chunks in one pass or two, panes and states between tasks. Without Spark: tasks are calls, the shuffle is a dict."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import slidewise as sw
 from slidewise.engines.local.run import run, run_as_of
 from slidewise.engines.spark.batch_worker import Job
 from slidewise.engines.spark.chunk import Work
+from slidewise.engines.spark.giant_once import Chunks, reach_of
+from slidewise.engines.spark.giant_pack import Cuts, Pack
 from slidewise.engines.spark.giant_panes import NEEDED, SUMMARY, chunk_panes
 from slidewise.engines.spark.giant_pieces import piece_results
 from slidewise.engines.spark.giant_zones import Key
+from slidewise.engines.spark.travel import Parcel
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
 
@@ -145,3 +148,71 @@ def test_a_chunk_is_not_sent_whole_windows():
     assert not differences(found.rename_columns(wanted.column_names), wanted)
     assert all(own == 50 for _, own in sent)
     assert max(rows for rows, _ in sent) <= 50 + 50 + 2 * 10 + 10
+
+
+# ---- one pass --------------------------------------------------------------------------------------------------------------
+
+SHORT = {name: window for name, window in (ALL_KINDS | LONG).items() if name not in ("delta", "lifetime", "rows_slide")}
+"""Windows whose beginning can be told from rows before it."""
+
+
+def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng) -> tuple[pa.Table, int]:
+    """What comes out, and how many rows were sent. Rows come in batches from several tasks, blobs in any order."""
+    pack = Pack(Parcel((job, [Cuts(cuts, tuple(range(len(cuts) + 1)), since)])))
+    blobs = [row for part in np.array_split(rng.permutation(len(table)), 3)
+             for batch in pack(table.take(pa.array(part)).to_batches(max_chunksize=7)) for row in batch.to_pylist()]
+    rng.shuffle(blobs)
+    packed = pa.RecordBatch.from_pylist(blobs, pa.schema({"slidewise_label": pa.int32(), "slidewise_kind": pa.int32(),
+                                                          "slidewise_blob": pa.binary()}))
+    sent = sum(len(pa.ipc.open_stream(row["slidewise_blob"]).read_all()) for row in blobs)
+    return pa.Table.from_batches(Chunks(Parcel((job, {0})))([packed])), sent
+
+
+@pytest.mark.parametrize(("closed", "ties", "exclude_current"), [
+    ("right", "peers", False), ("left", "peers", True), ("both", "arrival", False), ("neither", "peers", False),
+])
+def test_chunks_with_the_rows_before_them_give_what_one_table_gives(closed, ties, exclude_current):
+    rng = np.random.default_rng(5)
+    told = 0
+    for trial in range(40):
+        table = random_table(rng, int(rng.integers(60, 120)), times=120)
+        name = list(SHORT)[trial % len(SHORT)]
+        windows = {name: SHORT[name], "time": sw.time(3)}
+        job, wanted = job_for(table, windows=windows, aggs=FAMILIES, closed=closed, ties=ties, exclude_current=exclude_current)
+        cuts = np.array([70]) if trial % 2 else np.array([50, 90])
+        since = reach_of(Work.of(job.plan, job.types), cuts, table.select(job.types.names))
+        if since is None or (since[1:] < cuts[:-1]).any():
+            continue
+        told += 1
+        found, sent = one_pass(job, table, cuts, since, rng)
+        found = found.rename_columns([*table.column_names, *(name for name, _ in job.results)])
+        assert not differences(found.sort_by("id"), wanted.sort_by("id"))
+        times = table.column("t").to_numpy()
+        assert sent == len(table) + sum(int(((times >= a) & (times < b)).sum()) for a, b in zip(since, cuts))
+    assert told > 25
+
+
+def test_where_a_window_begins_is_told_only_by_rows_that_are_seen():
+    table = pa.table({"t": pa.array([1, 2, 3, 9, 10, 11]), "flag": [False, True, False, False, False, False]})
+    cut = np.array([12])
+
+    def since(window, rows):
+        plan = make_plan(request(time="t", windows={"w": window}, aggs={"n": sw.count()}), table.schema)
+        found = reach_of(Work.of(plan, table.schema), cut, rows)
+        return None if found is None else found.tolist()
+
+    assert since(sw.session(4), table) == [3] and since(sw.session(4), table.slice(4)) is None
+    assert since(sw.rows(2), table) == [3] and since(sw.rows(5), table) is None
+    assert since(sw.punctuation("flag"), table) is not None and since(sw.punctuation("flag"), table.slice(2)) is None
+    assert since(sw.time(5), None) == [7]
+
+
+def test_rows_that_changed_since_the_look_are_refused():
+    table = pa.table({"t": pa.array(range(20)), "n": pa.array(range(20))})
+    plan = make_plan(request(time="t", windows={"w": sw.rows(3)}, aggs={"total": sw.sum("n")}), table.schema)
+    job = Job(plan, {"t": 0, "n": 1}, table.schema, (0, 1), (("total_w", pa.int64()),))
+    cuts, rng = np.array([10]), np.random.default_rng(6)
+    since = reach_of(Work.of(plan, table.schema), cuts, table)
+    assert one_pass(job, table, cuts, since, rng)[0].num_rows == 20
+    with pytest.raises(sw.InputError, match="cache or checkpoint"):
+        one_pass(job, table.filter(pa.array([t not in (7, 8) for t in range(20)])), cuts, since, rng)

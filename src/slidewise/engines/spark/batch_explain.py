@@ -40,8 +40,9 @@ def explained(road: Road) -> SparkExplanation:
     if road.shipped.stand_ins:
         told.append(("keys", "compared by a text that Spark makes of them, for Arrow would compare otherwise"))
     if not request.by:
-        told.append(("tasks", f"no key: cut by time over {tasks} tasks in two passes if there are more than {settings.paneRows:,} "
-                              "rows, otherwise one task" if tasks > 1 else "no key and one shuffle partition: one task"))
+        cut = (f"no key: cut by time over {tasks} tasks, in one pass if windows are short against a task's share, otherwise in "
+               f"two; one task if there are fewer than {2 * settings.paneRows:,} rows")
+        told.append(("tasks", cut if tasks > 1 else "no key and one shuffle partition: one task"))
     else:
         told.append(("tasks", f"one shuffle by {', '.join(request.by)}; a key is in one task"))
         if tasks > 1 and settings.heavyRows:

@@ -16,9 +16,10 @@ PREFIX = "spark.slidewise."
 @dataclass(frozen=True)
 class Settings:
     heldBytes: int = 256 << 20
-    """A task holds so much of its partition in memory; beyond it goes through sorted runs on disk."""
+    """A task holds so much of its partition in memory; beyond it goes through sorted runs on disk. A giant key
+    is cut so that each task has about so much at most."""
     chunkRows: int = 1 << 20
-    """A key (or data without a key) of more rows than this is worked on in pieces of about so many."""
+    """A key of more rows than this, in a partition that is not held, is worked on in pieces of about so many."""
     paneRows: int = 1 << 14
     """Rows for which a giant key's totals are kept: what a window needs of another task's rows is cut to these."""
     heavyRows: int = 2_000_000

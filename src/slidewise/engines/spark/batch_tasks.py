@@ -29,7 +29,7 @@ class Partitions:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job: Job = self.parcel.open()
-        prepared(job.plan, lambda: try_out(job.plan, job.types))
+        compiled(job)
         request = job.plan.request
         held: list[pa.RecordBatch] = []
         nbytes = 0
@@ -48,6 +48,11 @@ class Partitions:
                     yield from slices(table)
             elif held:
                 yield from slices(answer(job, pa.Table.from_batches(held)))
+
+
+def compiled(job: Job) -> None:
+    """See to it that this host has compiled what the plan needs."""
+    prepared(job.plan, lambda: try_out(job.plan, job.types))
 
 
 def by_key(job: Job, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

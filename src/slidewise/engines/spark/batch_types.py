@@ -69,6 +69,15 @@ def fitted(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedA
     return column if column.type.equals(kind) else column.cast(kind)
 
 
+def row_bytes(kinds: list[DataType]) -> int:
+    """About so many bytes a row takes in Arrow."""
+    from pyspark.sql import types as T
+
+    small = {T.BooleanType: 1, T.ByteType: 1, T.ShortType: 2, T.IntegerType: 4, T.FloatType: 4, T.DateType: 4}
+    known = (T.LongType, T.DoubleType, T.TimestampType, T.TimestampNTZType)
+    return max(1, sum(small.get(type(kind), 8 if isinstance(kind, known) else 32) for kind in kinds))
+
+
 def to_arrow(df: DataFrame) -> pa.Table:
     """The DataFrame on the driver."""
     if hasattr(df, "toArrow"):

@@ -50,7 +50,7 @@ class LongKey:
             if grows(ticks, work.request):
                 self.open[name] = open_run(work, sequence)
             else:
-                reach = _first_needed(ticks, sequence, work)
+                reach = first_needed(ticks, sequence, work)
                 start = reach if start is None else min(start, reach)
         self.position += len(piece.times)
         if start is not None:
@@ -59,8 +59,7 @@ class LongKey:
 
 def open_run(work: Work, sequence: Sequence) -> Middle:
     """The window that the last row is in, up to that row."""
-    starts, _ = frames(sequence.ticks, sequence.times, sequence.offsets, closed=up_to_last(work), column=sequence.column())
-    run = starts[-1:], [len(starts)]
+    run = [open_since(work, sequence)], [len(sequence.times)]
     return Middle(
         rows=0,
         last_time=sequence.times[-1],
@@ -69,19 +68,24 @@ def open_run(work: Work, sequence: Sequence) -> Middle:
     )
 
 
+def open_since(work: Work, sequence: Sequence) -> int:
+    """Where the window begins that the last row is in."""
+    starts, _ = frames(sequence.ticks, sequence.times, sequence.offsets, closed=up_to_last(work), column=sequence.column())
+    return int(starts[-1])
+
+
 def up_to_last(work: Work) -> str:
     """The request's rule for where windows begin, with the right end closed."""
     return "both" if sides(work.request.closed)[0] else "right"
 
 
-def _first_needed(ticks: Ticks, sequence: Sequence, work: Work) -> int:
+def first_needed(ticks: Ticks, sequence: Sequence, work: Work) -> int:
     """The first row of the sequence that a window which ends later can hold."""
     n = len(sequence.times)
     if ticks.kind == "rows":
         return int(max(0, n - ticks.range - ticks.slide - ticks.offset - 1))
     if ticks.kind == "delta":
-        starts, _ = frames(ticks, sequence.times, sequence.offsets, closed=up_to_last(work), column=sequence.column())
-        return int(starts[-1])
+        return open_since(work, sequence)
     return int(np.searchsorted(sequence.times, reached_back(ticks, sequence.times[-1], work), side="left"))
 
 

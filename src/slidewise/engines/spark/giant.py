@@ -1,24 +1,32 @@
 """A window without a key, or a key too large for one task: its rows are cut by time, and tasks work on the pieces side by side.
 
-    rows --label by key and time--> shuffle --> sort, panes, totals (giant_panes.py) --kept by Spark-- packed panes
-                                                                '--> summaries --> driver: what each chunk needs (giant_zones.py)
+    rows --cut by time, packed (giant_pack.py)--> shuffle --+-- windows are short: windows and results (giant_once.py) --> rows
+                                                            |
+              windows may be long: sort, panes, totals (giant_panes.py) --kept by Spark-- packed panes
+                                              '--> summaries --> driver: what each chunk needs (giant_zones.py)
     packed panes --to every chunk that needs them--> shuffle --> windows and results (giant_pieces.py) --> rows
 
-A pane goes to its own chunk and to those whose windows have an end in it: about twice through the shuffle, whatever the
-length of the windows. The first pass runs when the result is made, not when it is asked for: the driver needs the
-summaries. Its panes stay with Spark (a local checkpoint: in memory, or on disk where that is short) until the result is no
-longer used.
+Short is what reaches back less than half a chunk: the rows it reaches are sent along. Otherwise a pane goes to its own chunk
+and to those whose windows have an end in it: about twice through the shuffle, whatever the length of the windows. That
+first pass runs when the result is made, not when it is asked for: the driver needs the summaries. Its panes stay with Spark (a
+local checkpoint: in memory, or on disk where that is short) until the result is no longer used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from slidewise.engines.spark.batch_types import inner_name, quoted
+import numpy as np
+import pyarrow as pa
+
+from slidewise.engines.local.keys import times_of
+from slidewise.engines.spark.batch_types import fitted, inner_name, quoted, row_bytes, to_arrow
 from slidewise.engines.spark.buckets import labels
 from slidewise.engines.spark.chunk import Work
-from slidewise.engines.spark.giant_panes import BLOB, KIND, LABEL, NEEDED, PACKED, PANE, SUMMARY, Panes, Summary
+from slidewise.engines.spark.giant_once import Chunks, reach
+from slidewise.engines.spark.giant_pack import BLOB, KIND, LABEL, PACKED, Cuts, Pack
+from slidewise.engines.spark.giant_panes import NEEDED, PANE, PANES, SUMMARY, Panes, Summary
 from slidewise.engines.spark.giant_pieces import Pieces, Second
 from slidewise.engines.spark.giant_rehearsal import prepare_pieces
 from slidewise.engines.spark.giant_zones import Key
@@ -30,31 +38,80 @@ if TYPE_CHECKING:
     from slidewise.engines.spark.batch import Road
 
 _TARGET = "slidewise_target"
+_GIANT = "slidewise_giant"
 _SAMPLE = 0.02
-_ACCURACY = 500
+_MARKS = 1023
+_ACCURACY = 5000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Giant:
-    """One key that is cut up: where it is cut, and the labels of its chunks."""
+    """One key that is cut up."""
 
     is_it: Column | None
     """Which rows it has; None: all."""
-    cuts: list[Any]
-    """Times at which a new chunk begins."""
-    labels: list[int]
+    cuts: Cuts
 
 
 def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
     """The results of giant keys."""
+    count = sum(len(giant.cuts.labels) for giant in giants)
+    if any(giant.cuts.since is None for giant in giants):
+        return _in_two_passes(road, [replace(giant, cuts=replace(giant.cuts, since=None)) for giant in giants], count)
+    firsts = {giant.cuts.labels[0] for giant in giants}
+    return road.finished(_in_chunks(road, giants, count), Chunks(Parcel((road.job, firsts))))
+
+
+def giant_of(road: Road, is_it: Column | None, tasks: int) -> Giant | None:
+    """Where to cut a key, from a sample of its rows; None where one task will do."""
+    from pyspark.sql import functions as F
+
+    settings, name = road.settings, road.job.plan.request.time
+    rows = road.shipped.df if is_it is None else road.shipped.df.where(is_it)
+    time = quoted(inner_name(road.shipped.places[name]))
+    for fraction in (_SAMPLE, 1.0):
+        sample = rows if fraction == 1.0 else rows.sample(fraction, seed=1)
+        shares = [k / (_MARKS + 1) for k in range(1, _MARKS + 1)]
+        found = to_arrow(sample.agg(F.count(F.lit(1)), F.percentile_approx(time, shares, _ACCURACY)))
+        counted = found.column(0)[0].as_py()
+        if counted >= 8 * _MARKS:
+            break
+    estimate = counted / fraction
+    most = tasks * settings.heldBytes // max(row_bytes(road.kinds), row_bytes(road.shipped.kinds))
+    chunks = min(tasks * -(-int(estimate) // max(1, most)), int(estimate) // settings.paneRows)
+    if chunks < 2:
+        return None
+    quantiles = fitted(found.column(1).combine_chunks().flatten(), road.job.types.field(name).type)
+    marks = times_of(pa.chunked_array([quantiles]), road.job.plan.clock, name)
+    chosen = [marks[min(_MARKS, round(k * (_MARKS + 1) / chunks)) - 1] for k in range(1, chunks)]
+    cuts = np.unique(np.array(chosen, marks.dtype))
+    return Giant(is_it, Cuts(cuts, tuple(range(len(cuts) + 1)), reach(road, rows, cuts, marks, estimate)))
+
+
+def _in_chunks(road: Road, giants: list[Giant], count: int) -> DataFrame:
+    """The rows of each chunk, packed, in a task."""
+    from pyspark.sql import functions as F
+
+    rows = road.shipped.df
+    if giants[0].is_it is not None:
+        number = F.lit(None).cast("int")
+        for k, giant in enumerate(giants):
+            number = F.when(giant.is_it, F.lit(k)).otherwise(number)
+        rows = rows.withColumn(_GIANT, number).where(F.col(_GIANT).isNotNull())
+        rows = rows if len(giants) > 1 else rows.drop(_GIANT)
+    packed = rows.mapInArrow(Pack(Parcel((road.job, [giant.cuts for giant in giants]))), PACKED)
+    return packed.repartition(count, LABEL)
+
+
+def _in_two_passes(road: Road, giants: list[Giant], count: int) -> DataFrame:
     prepare_pieces(road.job.plan, road.job.types)
-    count = sum(len(giant.labels) for giant in giants)
-    packed = _first_pass(road, giants, count)
+    task = Panes(Parcel(road.job), road.settings.paneRows, prepare_pieces)
+    packed = _in_chunks(road, giants, count).mapInArrow(task, PANES).localCheckpoint()
     work = Work.of(road.job.plan, road.job.types)
     found = {summary.label: summary for summary in _summaries(packed)}
     needs = {}
     for giant in giants:
-        key = Key(work, [found[label] for label in giant.labels if label in found])
+        key = Key(work, [found[label] for label in giant.cuts.labels if label in found])
         chunks = list(enumerate(key.summaries))
         answering = chunks[-1:] if work.request.emit == "latest" else chunks
         needs |= {summary.label: key.needs(number) for number, summary in answering}
@@ -62,53 +119,6 @@ def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
     wanted += [(label, pane, label) for label in needs for pane in range(len(found[label].rows))]
     spread = _spread(packed, wanted, count)
     return road.finished(spread, Pieces(Parcel(Second(road.job, needs)), prepare_pieces))
-
-
-def giant_of(road: Road, is_it: Column | None, tasks: int) -> Giant | None:
-    """Where to cut a key, from a sample of its rows; None where one task will do."""
-    from pyspark.sql import functions as F
-
-    settings = road.settings
-    rows = road.shipped.df if is_it is None else road.shipped.df.where(is_it)
-    time = quoted(inner_name(road.shipped.places[road.job.plan.request.time]))
-    for fraction in (_SAMPLE, 1.0):
-        sample = rows if fraction == 1.0 else rows.sample(fraction, seed=1)
-        parts = 64
-        marks = F.percentile_approx(time, [k / parts for k in range(1, parts)], _ACCURACY)
-        counted, quantiles = sample.agg(F.count(F.lit(1)), marks).first()
-        if counted >= 20 * parts:
-            break
-    estimate = counted / fraction
-    chunks = max(tasks, -(-int(estimate) // settings.chunkRows)) if estimate > settings.paneRows else 1
-    if chunks < 2 or not quantiles:
-        return None
-    chosen = [quantiles[min(len(quantiles) - 1, round(k * parts / chunks) - 1)] for k in range(1, chunks)]
-    cuts = sorted(set(chosen))
-    return Giant(is_it, cuts, list(range(len(cuts) + 1))) if cuts else None
-
-
-def _first_pass(road: Road, giants: list[Giant], count: int) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    time = quoted(inner_name(road.shipped.places[road.job.plan.request.time]))
-    label = F.lit(None).cast("int")
-    for giant in giants:
-        inside = _chunk_of(time, giant.cuts, giant.labels)
-        label = inside if giant.is_it is None else F.when(giant.is_it, inside).otherwise(label)
-    rows = road.shipped.df.withColumn(LABEL, label).where(F.col(LABEL).isNotNull())
-    task = Panes(Parcel(road.job), road.settings.paneRows, prepare_pieces)
-    return rows.repartition(count, LABEL).mapInArrow(task, PACKED).localCheckpoint()
-
-
-def _chunk_of(time: Column, cuts: list[Any], names: list[int]) -> Column:
-    """The label of the chunk a time falls into: comparisons in a tree, so that a thousand cuts cost ten."""
-    from pyspark.sql import functions as F
-
-    if not cuts:
-        return F.lit(names[0])
-    middle = len(cuts) // 2
-    before = _chunk_of(time, cuts[:middle], names[: middle + 1])
-    return F.when(time < F.lit(cuts[middle]), before).otherwise(_chunk_of(time, cuts[middle + 1 :], names[middle + 1 :]))
 
 
 def _summaries(packed: DataFrame) -> list[Summary]:
@@ -132,5 +142,5 @@ def _spread(packed: DataFrame, wanted: list[tuple[int, int, int]], count: int) -
 
 def spread_labels(giants: list[Giant]) -> list[Giant]:
     """The same keys, their chunks labelled so that Spark's shuffle gives each a task of its own."""
-    known = iter(labels(sum(len(giant.labels) for giant in giants)))
-    return [Giant(giant.is_it, giant.cuts, [next(known) for _ in giant.labels]) for giant in giants]
+    known = iter(labels(sum(len(giant.cuts.labels) for giant in giants)))
+    return [replace(giant, cuts=replace(giant.cuts, labels=tuple(next(known) for _ in giant.cuts.labels))) for giant in giants]

@@ -22,15 +22,15 @@ from slidewise.engines.spark.batch_worker import Job, needed_table, sorted_rows
 from slidewise.engines.spark.chunk import Before, Piece, Sequence, Work, grows
 from slidewise.engines.spark.chunk_stream import up_to_last
 from slidewise.engines.spark.chunk_totals import Rows, Totals
+from slidewise.engines.spark.giant_pack import BLOB, KIND, LABEL, OWN, in_parts, of_labels
 from slidewise.engines.spark.travel import Parcel
 from slidewise.planner.plan import Plan
 from slidewise.windows.bounds import frames
 
-LABEL, KIND, PANE, BLOB = "slidewise_label", "slidewise_kind", "slidewise_pane", "slidewise_blob"
-PACKED = f"{LABEL} int, {KIND} int, {PANE} int, {BLOB} binary"
+PANE = "slidewise_pane"
+PANES = f"{LABEL} int, {KIND} int, {PANE} int, {BLOB} binary"
 SUMMARY, NEEDED, RIDING, QUERIES = 0, 1, 2, 3
 """Kinds of packed rows: a chunk's summary; a pane's needed columns; columns that ride along; a chunk's queries."""
-BLOB_BYTES = 8 << 20
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Summary:
 
 
 class Panes:
-    """For `mapInArrow`: the packed panes of a task's chunks, and their summaries. The label is the last column."""
+    """For `mapInArrow`: the packed rows of chunks -> their panes, packed, and their summaries."""
 
     def __init__(self, parcel: Parcel, pane_rows: int, prepare: Callable[[Plan, pa.Schema], None]):
         self.parcel, self.pane_rows, self.prepare = parcel, pane_rows, prepare
@@ -85,13 +85,9 @@ class Panes:
 
         job: Job = self.parcel.open()
         self.prepare(job.plan, job.types)
-        held = [batch for batch in batches if batch.num_rows]
-        if not held:
-            return
-        table = pa.Table.from_batches(held)
-        labels = table.column(table.num_columns - 1)
-        for label in pc.unique(labels).to_pylist():
-            chunk = table.filter(pc.equal(labels, label)) if len(pc.unique(labels)) > 1 else table
+        chunks = of_labels(batches)
+        for label in sorted(chunks):
+            chunk = pa.concat_tables(chunks.pop(label)[OWN])
             for kind, pane, blob in chunk_panes(job, chunk, label, self.pane_rows):
                 data = cloudpickle.dumps(blob) if kind == SUMMARY else blob
                 yield pa.RecordBatch.from_arrays(
@@ -172,13 +168,6 @@ def _extremes(sequence: Sequence, at: np.ndarray) -> Extremes:
 
 
 # ---- rows as bytes -------------------------------------------------------------------------------------------------------
-
-
-def in_parts(table: pa.Table) -> Iterator[pa.Table]:
-    """Neighbouring rows of not too many bytes."""
-    step = max(1, BLOB_BYTES * len(table) // max(1, table.nbytes))
-    for a in range(0, len(table), step):
-        yield table.slice(a, step)
 
 
 def packed_rows(table: pa.Table) -> bytes:

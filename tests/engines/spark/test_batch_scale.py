@@ -1,0 +1,116 @@
+"""Data without a key, and heavy keys, over many tasks: which road is taken, and that every road gives the same."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.engines.spark.batch_support import FAMILIES, differences, random_table
+from tests.engines.spark.test_batch import ORDER, frame, in_order, settings
+
+import slidewise as sw
+from slidewise.engines.spark.batch import as_of_road, rolling_road
+from slidewise.engines.spark.batch_skew import giant_keys
+from slidewise.engines.spark.batch_types import to_arrow
+from slidewise.planner.request import request
+
+SMALL = {"tasks": 4, "paneRows": 50}
+SHORT = {
+    "time": sw.time(9), "slide": sw.time(8, slide=3), "offset": sw.time(4, offset=3), "tumbling": sw.tumbling(5),
+    "rows": sw.rows(7), "session": sw.session(2), "punctuation": sw.punctuation("flag"),
+}
+LONG = {
+    "long": sw.time(5000), "many": sw.rows(1500), "counted": sw.rows(4, slide=3), "delta": sw.delta("x", 3),
+    "lifetime": sw.lifetime(),
+}
+
+
+def passes(road) -> list[int]:
+    return [1 if giant.cuts.since is not None else 2 for giant in giant_keys(road)]
+
+
+def sparse(rng) -> pa.Table:
+    """1,600 rows with ties; every window of time and every session is a few rows long."""
+    return random_table(rng, 1600, times=6000)
+
+
+@pytest.mark.parametrize("name", [*SHORT, *LONG])
+def test_short_windows_take_one_pass_and_long_ones_two(spark, name):
+    table = sparse(np.random.default_rng(1))
+    asked = {"time": "t", "windows": {"w": (SHORT | LONG)[name]}, "aggs": FAMILIES, "order": ORDER}
+    df = frame(spark, table)
+    with settings(spark, **SMALL):
+        assert passes(rolling_road(df, request(**asked))) == [1 if name in SHORT else 2]
+        found = to_arrow(sw.rolling(df, **asked))
+    assert not differences(in_order(found, "id"), in_order(sw.rolling(table, **asked), "id"))
+
+
+def test_all_short_windows_together_for_several_heavy_keys(spark):
+    table = random_table(np.random.default_rng(2), 3000, keys=2, times=12_000)
+    asked = {"time": "t", "by": "key", "windows": SHORT, "aggs": FAMILIES, "order": ORDER}
+    df = frame(spark, table)
+    with settings(spark, **SMALL, heavyRows=800):  # two keys of some 1,350 rows; a task's share is 750
+        assert passes(rolling_road(df, request(**asked))) == [1, 1]
+        found = to_arrow(sw.rolling(df, **asked))
+    assert not differences(in_order(found, "id"), in_order(sw.rolling(table, **asked), "id"))
+
+
+@pytest.mark.parametrize(("windows", "wanted"), [
+    ({"w": sw.time(9), "r": sw.rows(3)}, [1]), ({"s": sw.session(2)}, [2]),
+], ids=["one pass", "two passes"])
+def test_as_of_over_many_tasks(spark, windows, wanted):
+    rng = np.random.default_rng(3)
+    data, n = sparse(rng), 300
+    queries = pa.table({"t": pa.array(rng.integers(-5, 6100, n)), "label": pa.array(range(n))})
+    asked = {"time": "t", "windows": windows, "aggs": {"ids": sw.collect("id"), "n": sw.count()}, "order": ORDER}
+    asking, df = frame(spark, queries), frame(spark, data)
+    with settings(spark, **SMALL):
+        assert passes(as_of_road(asking, df, request(**asked, closed="left", as_of=True), "t", ())) == wanted
+        found = to_arrow(sw.as_of(asking, df, **asked))
+    assert not differences(in_order(found, "label"), in_order(sw.as_of(queries, data, **asked), "label"))
+
+
+TIMES = {
+    "timestamp": "timestamp'2024-03-30 22:00:00' + make_dt_interval(0, 0, 0, id)",
+    "timestamp_ntz": "cast(timestamp'2024-03-30 22:00:00' + make_dt_interval(0, 0, 0, id) as timestamp_ntz)",
+    "date": "date'1900-01-01' + cast(id as int)",
+    "double": "id / 7D",
+    "int": "cast(id - 5000 as int)",
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_any_kind_of_time_is_cut(spark, kind):
+    df = spark.range(20_000).selectExpr(f"{TIMES[kind]} as t", "id", "id % 5 as n").where("id % 100 < 90").repartition(3)
+    wide = {"timestamp": "5m", "timestamp_ntz": "5m", "date": dt.timedelta(days=30), "double": 8.5, "int": 60}[kind]
+    gap = {"timestamp": "5s", "timestamp_ntz": "5s", "date": dt.timedelta(days=5), "double": 1.0, "int": 5}[kind]
+    asked = {"time": "t", "windows": {"w": sw.time(wide), "r": sw.rows(40), "s": sw.session(gap)},
+             "aggs": {"total": sw.sum("n"), "n": sw.count()}}
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        with settings(spark, tasks=4, paneRows=500):
+            assert passes(rolling_road(df, request(**asked))) == [1]
+            found = in_order(to_arrow(sw.rolling(df, **asked)), "id")
+        assert not differences(found, sw.rolling(in_order(to_arrow(df), "id"), **asked))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize("window", [sw.time(2000), sw.rows(2000), sw.session(5), sw.time(50), sw.rows(50)], ids=str)
+def test_a_giant_key_is_spread_over_the_tasks(spark, window):
+    from pyspark.sql import functions as F
+
+    n = 4000
+    df = spark.range(n).selectExpr("id as t", "id % 7 as n")
+    for tasks in (2, 8):
+        with settings(spark, tasks=tasks, paneRows=50):
+            found = sw.rolling(df, time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
+            rows = {row["task"]: row["count"] for row in found.groupBy(F.spark_partition_id().alias("task")).count().collect()}
+            total = found.agg(F.sum("total_w")).first()[0]
+        assert sum(rows.values()) == n and len(rows) == tasks
+        assert max(rows.values()) <= 1.2 * n / tasks
+        whole = sw.rolling(to_arrow(df), time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
+        assert total == sum(whole.column("total_w").to_pylist())

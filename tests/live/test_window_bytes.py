@@ -105,6 +105,38 @@ def test_sound_windows_come_back(name, kind):
             again.insert(t + 1, 1.0)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if not next(i for i in sw.algorithms() if i.name == name).needs])
+def test_an_equality_that_rounding_does_not_meet_keeps_no_window_out(name):
+    """`equal` is exact here, and partials are grouped in other ways than whoever adds them up again."""
+    op = sw.operator(
+        lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0, name="strict", equal=lambda a, b: a == b, lower=float
+    )
+    w = sw.Window(op, name, dtype=object)
+    for t, v in enumerate(np.random.default_rng(8).normal(size=60)):
+        w.insert(t, float(v))
+        if t > 30:
+            w.evict()
+        w.query()
+        assert abs(sw.Window.from_bytes(w.to_bytes(), op).query() - w.query()) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["subtract_on_evict", "slick_deque"])
+def test_what_an_insisted_subtraction_leaves_behind_is_no_damage(name):
+    """A large value swallows small ones, and leaves: the answer is wrong from then on, as was asked for, and the window sound."""
+    op = added("floats")
+    w = sw.Window(op, name, dtype=object, insist=True)
+    w.insert(0, 1e17)
+    for t in range(1, 100):
+        w.insert(t, 1.0)
+        if t > 8:
+            w.evict()
+    assert w.query() != len(w), "or nothing was left behind"
+    w.check()
+    again = sw.Window.from_bytes(w.to_bytes(), op)
+    again.check()
+    assert again.query() == w.query()
+
+
 @pytest.mark.parametrize("kind", ["float32", "float32 array"])
 def test_narrow_floats_come_back_compiled(kind):
     op = sw.operator(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import textwrap
 from functools import cache
+from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
 
 import slidewise as sw
 from slidewise.algebra.kernel import twin
+from slidewise.algorithms import fiba_nodes
 from slidewise.algorithms.fiba_forest import Forest
-from slidewise.algorithms.fiba_nodes import ARENA_WORDS, TREE_WORDS
+from slidewise.algorithms.fiba_nodes import ARENA_WORDS, ROOT, TIMES, TREE_WORDS
 
 LETTERS = sw.operator(lift=lambda x: (x,), combine=lambda a, b: a + b, identity=(), name="letters").typed((object,))
 """Concatenation: any entry lost, doubled or out of place shows."""
@@ -63,20 +66,35 @@ def part(forest: Forest, first, last, tree: int = 0):
     return OUT[0] if forest.query_range(tree, first, last, OUT, OK) else None
 
 
+class Work(NamedTuple):
+    """What an operation did. `nodes` are units of the arena, each counted once; `touches` is every word read or written, however
+    often: a walk over the same nodes again and again shows there only."""
+
+    combines: float
+    nodes: float
+    touches: float
+
+
 class Words(list):
-    """Words of an arena that remember which nodes were looked at."""
+    """Words of an arena that remember which units were looked at, and how often words were."""
 
     def watch(self, width: int):
-        self.width, self.seen = width, set()
+        self.width = width
+        self.forget()
         return self
+
+    def forget(self):
+        self.seen, self.touches = set(), 0
 
     def __getitem__(self, i):
         if not isinstance(i, slice):
             self.seen.add(i // self.width)
+            self.touches += 1
         return super().__getitem__(i)
 
     def __setitem__(self, i, value):
         self.seen.add(i // self.width)
+        self.touches += 1
         super().__setitem__(i, value)
 
 
@@ -108,12 +126,34 @@ class Counted:
         assert len(forest.A) == ARENA_WORDS and len(forest.H) == TREE_WORDS
         self.n = n
 
-    def work(self, call, *arguments) -> tuple[int, int]:
-        """Combines and nodes of one call."""
+    def work(self, call, *arguments) -> Work:
+        """The work of one call."""
         self.combines = 0
-        self.forest.N.seen.clear()
+        self.forest.N.forget()
         call(0, *arguments)
-        return self.combines, len(self.forest.N.seen)
+        return Work(self.combines, len(self.forest.N.seen), self.forest.N.touches)
+
+
+def each(costs: list[Work]) -> Work:
+    """The work of one operation, amortised over all."""
+    return Work(*(mean(kind) for kind in zip(*costs)))
+
+
+def levels(forest: Forest, tree: int = 0) -> list[list]:
+    """The times of an interpreted tree by the level of their nodes, leaves first."""
+    nodes = twin(fiba_nodes)
+    k, N, found = forest.shape, forest.N, [[] for _ in range(forest.height(tree) + 1)]
+
+    def walk(u):
+        x = nodes.row(k, u)
+        lo, hi, level = nodes.lo_of(N[x]), nodes.hi_of(N[x]), nodes.level_of(N[x])
+        found[level] += N[x + TIMES + lo : x + TIMES + hi]
+        for i in range(lo, hi + 1 if level else lo):
+            walk(nodes.child(k, N, u, i))
+
+    if forest.size(tree):
+        walk(forest.H[tree * TREE_WORDS + ROOT])
+    return found
 
 
 def mutant(module, function: str, old: str, new: str):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from functools import cache
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.algorithms.fiba_support import LETTERS, TOTAL, Model, part, whole
+from tests.algorithms.fiba_support import LETTERS, TOTAL, Model, levels, part, whole
 
-from slidewise.algorithms import fiba_forest
+from slidewise.algebra.kernel import twin
+from slidewise.algorithms import fiba_bulk_insert, fiba_forest
 from slidewise.algorithms.fiba_forest import Forest
+from slidewise.algorithms.fiba_nodes import DROPPED, INNERS, LEAVES
 
 times = st.integers(0, 120)
 
@@ -117,12 +122,126 @@ class PlainTrees(Trees):
     fingers = False
 
 
+@cache
+def thin(op, fingers: bool, entries: int) -> Forest:
+    """A high tree of few entries: a large one, of which a few are left here and there. Times are multiples of 4."""
+    forest, count = Forest(op, 2, 2, fingers), 4500
+    forest.bulk_insert(0, [4 * j for j in range(count)], (list(range(count)),))
+    gone = list(range(count))
+    random.Random(entries).shuffle(gone)
+    for j in gone[entries:]:
+        assert forest.evict_at(0, 4 * j)
+    return forest
+
+
+class DeepTrees(Trees):
+    """The same from a tree of five or six levels above its leaves, at places chosen by the level of a node."""
+
+    @initialize(entries=st.sampled_from([200, 200, 200, 1400]), batch=st.sampled_from([5, 1 << 14]))
+    def start(self, entries, batch):
+        fiba_forest.BATCH = batch
+        self.forest = thin(self.op, self.fingers, entries).copy()
+        assert self.forest.height() >= (5 if entries < 1400 else 6)
+        self.model, self.other = Model(self.op), Model(self.op)
+        self.model.entries = dict(zip(*self.forest.export(0)))
+        self.clock = 5000
+
+    def place(self, data) -> int:
+        """The time of an entry of a node of a level that is drawn first: of the few high nodes as often as of the leaves."""
+        return data.draw(st.sampled_from(data.draw(st.sampled_from([times for times in levels(self.forest) if times]))))
+
+    @precondition(lambda self: self.model.entries)
+    @rule(data=st.data())
+    def evict_at_a_level(self, data):
+        self.evict_at(self.place(data))
+
+    @precondition(lambda self: self.model.entries)
+    @rule(data=st.data(), beside=st.integers(-2, 2), count=st.integers(1, 3))
+    def insert_at_a_level(self, data, beside, count):
+        t = self.place(data) + beside
+        for j in range(count):
+            self.insert(t + j)
+
+    @precondition(lambda self: self.model.entries)
+    @rule(data=st.data(), width=st.sampled_from([3, 40, 2000]), count=st.integers(1, 60))
+    def bulk_insert_at_a_level(self, data, width, count):
+        t = self.place(data)
+        self.bulk_insert([t + data.draw(st.integers(-width, width)) for _ in range(count)])
+
+    @precondition(lambda self: len(self.model.entries) > 60)
+    @rule(data=st.data())
+    def bulk_evict_at_a_level(self, data):
+        self.bulk_evict(min(self.place(data), self.place(data)))
+
+    @precondition(lambda self: self.model.entries)
+    @rule(data=st.data())
+    def query_range_between_levels(self, data):
+        self.query_range(self.place(data), self.place(data))
+
+    @precondition(lambda self: len(self.model.entries) < 60)
+    @rule()
+    def high_again(self):
+        """Young entries, of which few stay."""
+        after = max(self.model.entries, default=0) + 1
+        self.bulk_insert(list(range(after, after + 400)))
+        for t in range(after, after + 400):
+            if t % 5:
+                self.evict_at(t)
+
+
+class DeepCommutingTrees(DeepTrees):
+    op = TOTAL
+
+
+class DeepPlainTrees(DeepTrees):
+    fingers = False
+
+
 for machine in (Trees, CommutingTrees, PlainTrees):
     machine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+for machine in (DeepTrees, DeepCommutingTrees, DeepPlainTrees):
+    machine.TestCase.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 TestFiba = Trees.TestCase
 TestFibaCommuting = CommutingTrees.TestCase
 TestBtree = PlainTrees.TestCase
+TestDeepFiba = DeepTrees.TestCase
+TestDeepFibaCommuting = DeepCommutingTrees.TestCase
+TestDeepBtree = DeepPlainTrees.TestCase
+
+
+@pytest.mark.parametrize("fingers", [True, False], ids=["fiba", "btree"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bulk_insert_plans_for_enough_nodes_and_not_for_many_more(monkeypatch, seed, fingers):
+    """What a batch takes from the arena is never more than was planned before anything changed; and a plan for far too many
+    would make an arena grow for nothing. No node is free, so that each one taken shows."""
+    steps, plans = twin(fiba_bulk_insert), []
+    units_needed, rnd = steps.units_needed, random.Random(seed)
+
+    def planned(k, A, *arguments):
+        plans.append(units_needed(k, A, *arguments))
+        return plans[-1]
+
+    monkeypatch.setitem(vars(steps), "units_needed", planned)
+    forest = Forest(TOTAL, 1, 2 if seed % 2 else 4, fingers)
+    forest.grow(60_000)
+    taken = most = 0
+    for _ in range(150):
+        span = rnd.choice([30, 1000, 100_000])
+        first = rnd.randrange(-span, 100_000)
+        ts = [first + rnd.randrange(span) for _ in range(rnd.choice([3, 8, 40, 200]))]
+        before = forest.A[fiba_forest.BUMP]
+        plans.clear()
+        inside = [t for t in ts if forest.size() and t <= forest.ends(0)[1]]
+        forest.bulk_insert(0, inside, ([1] * len(inside),))
+        if plans:
+            assert forest.A[fiba_forest.BUMP] - before <= sum(plans)
+            taken, most = taken + forest.A[fiba_forest.BUMP] - before, most + sum(plans)
+        rest = [t for t in ts if t not in inside]
+        forest.bulk_insert(0, rest, ([1] * len(rest),))
+    forest.check()
+    assert 0 < taken <= most <= 4 * taken
+    assert not any(forest.A[word] for word in (LEAVES, INNERS, DROPPED))
 
 
 @pytest.mark.parametrize("fingers", [True, False], ids=["fiba", "btree"])

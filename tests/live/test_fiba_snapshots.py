@@ -34,6 +34,11 @@ def _compiled():
     return sw.max(), _filled(sw.max(), "i8", [5, 3, 9, 1, 7, 8, 2], range(7))
 
 
+def _narrow():
+    """Partials of one word, which may be laid out in two."""
+    return sw.sum(), _filled(sw.sum(), "i8", [5, 3, 9, 1, 7, 8, 2], range(7))
+
+
 def _interpreted():
     op = sw.collect()
     return op, _filled(op, object, [5, 3, 9, 1, 7], ["a", "b", "", "d", "e"])
@@ -49,7 +54,7 @@ def _datetimes():
     return op, _filled(op, "i8", [datetime(2024, 1, 1) + timedelta(hours=h) for h in (5, 3, 9)], range(3))
 
 
-WINDOWS = [_compiled, _interpreted, _objects_as_times, _datetimes]
+WINDOWS = [_compiled, _narrow, _interpreted, _objects_as_times, _datetimes]
 
 
 def _sealed(body: bytes) -> bytes:
@@ -76,11 +81,16 @@ def _refused_or_sound(data: bytes, op) -> bool:
     w.check()
     entries = list(w.items())
     assert len(entries) == len(w)
-    w.query()
+    try:
+        w.query()
+    except sw.AggregateOverflowError:  # what was forged adds up to more than there is room for
+        assert op is sw.sum()
     if entries:
         assert (w.oldest, w.youngest) == (entries[0][0], entries[-1][0])
         try:
             w.query(w.oldest, w.youngest)
+        except sw.AggregateOverflowError:
+            pass
         except sw.SlidewiseError:  # a moment beyond Python's datetimes comes back as a number, which is none
             assert not isinstance(w.oldest, datetime) or not isinstance(w.youngest, datetime)
     while len(w):

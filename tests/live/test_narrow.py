@@ -200,6 +200,21 @@ def test_bytes_of_either_width_load():
     assert len(narrow.to_bytes()) < len(wide.to_bytes())
 
 
+def test_narrow_partials_that_do_not_fit_are_taken_wide():
+    """No sound window stores them; whoever does, gets no wrapped sum."""
+    w = sw.Window(sw.sum(), dtype=np.int64, time_dtype=np.int64)
+    w._store.bound = -(2**70)
+    w.bulk_insert(np.arange(3), np.full(3, 2**62))
+    assert is_narrow(w)
+    with pytest.raises(AssertionError, match="sure to fit"):
+        w.check()
+    back = sw.Window.from_bytes(w.to_bytes(), sw.sum())
+    assert not is_narrow(back)
+    back.check()
+    with pytest.raises(sw.AggregateOverflowError):
+        back.query()
+
+
 def test_an_in_order_algorithm_does_not_take_narrow_partials():
     """It could not make wide ones of them."""
     w = sw.Window(sw.sum(), "daba_lite", dtype=np.int64, time_dtype=np.int64)

@@ -85,6 +85,23 @@ def test_the_same_combines_in_the_same_order(case, pieces):
     assert set(done) <= set(said), "a row that has left is not combined again"
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 90), st.lists(st.tuples(st.integers(1, 130), st.sampled_from([0, 1, 2])), min_size=1, max_size=4), st.data())
+def test_rows_that_come_and_go_one_by_one(size, stretches, data):
+    """Stretches in which each row that comes lets one go, between others where none or two do: the very same combines."""
+    ends = np.cumsum([1] + [1] * size + [step for length, step in stretches for _ in range(length)])
+    starts = np.maximum.accumulate(np.maximum(ends - size, 0))
+    held = data.draw(st.integers(0, len(ends) - 1))
+    starts[held:] = np.maximum(starts[held:], min(starts[held] + 1, ends[held]))  # one row leaves early
+    X = ([chr(97 + i % 26) for i in range(ends[-1])],)
+    said, done = [], []
+    pieces = data.draw(st.lists(st.integers(1, len(ends)), max_size=2))
+    arguments = (X, starts.tolist(), ends.tolist())
+    ours = in_pieces(twin(at_hand).front_and_back, letters(done).typed((object,)), *arguments, pieces)
+    assert ours == slid("two_stacks_lite", letters(said).typed((object,)), *arguments)
+    assert set(done) <= set(said)
+
+
 @settings(max_examples=100, deadline=None)
 @given(frames(), st.lists(st.integers(1, 39), max_size=3))
 def test_sums_that_are_subtracted(case, pieces):
@@ -103,6 +120,9 @@ def test_compiled_to_the_bit(name):
     X = (rng.normal(size=n) * 10.0 ** rng.integers(-8, 8, n),)
     ends = np.sort(rng.integers(0, n, n)).astype(np.int32)
     starts = np.maximum.accumulate(np.maximum(ends - rng.choice([0, 1, 30, 200], n), 0)).astype(np.int32)
+    ends[1200:2200] = np.arange(ends[1200], ends[1200] + 1000)  # for each row that comes one leaves
+    starts[1200:2200] = ends[1200:2200] - 130
+    ends, starts = np.maximum.accumulate(np.minimum(ends, n)), np.maximum.accumulate(starts)
     loop = at_hand.form("two_stacks_lite", op)
     ours, ok = in_pieces(loop, op, X, starts, ends, [500, 501, 2500])
     theirs, good = slid("two_stacks_lite", op, X, starts, ends)

@@ -78,6 +78,17 @@ def test_frames_of_every_kind():
     assert all(answer == answers[0] for answer in answers)
 
 
+def test_a_dict_that_is_used_again_is_another_event():
+    live = sw.Live(windows=sw.time(10), aggs={"all": sw.collect("x")}, time="t")
+    event = {}
+    for t in range(3):
+        event |= {"t": t, "x": 10**t}
+        live.push(event)
+    live.push([event])
+    event["x"] = -1
+    assert live.query() == {"all_10": [1, 10, 100, 100]}
+
+
 def test_without_a_key_and_with_several():
     live = sw.Live(windows=[sw.time(10)], aggs={"n": sw.count()}, time="ts")
     live.push([{"ts": 1}, {"ts": 5}])

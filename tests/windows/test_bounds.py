@@ -180,3 +180,30 @@ def test_long_keys_of_even_and_of_ragged_pace(closed, gaps, dtype):
             assert (ends[a:b] == a + np.searchsorted(own, own, side=side)).all()
             found = a + np.searchsorted(own, own - reach, side="left" if left else "right")
             assert (starts[a:b] == np.minimum(found, ends[a:b])).all()
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("closed", CLOSED)
+def test_long_keys_at_every_pace(closed, real):
+    """Rows that leave one by one, in bursts, at random and not at all; keys short and long, cut anywhere: by binary search."""
+    rng = np.random.default_rng(7)
+    paces = [np.full(700, 3), rng.integers(0, 7, 700), np.full(300, 0), np.full(900, 3), np.tile([0, 6], 200), np.full(80, 3)]
+    paces[3][500:540] = 4
+    counts = [sum(map(len, paces)), *rng.integers(0, 40, 60), 2000]
+    steps = np.concatenate([*paces, rng.integers(0, 9, sum(counts[1:-1])), np.full(2000, 5)])
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    times = np.concatenate([np.cumsum(steps[a:b]) for a, b in itertools.pairwise(offsets)]).astype("f8" if real else "i8")
+    left, right = CLOSED[closed]
+    for window in (Ticks("time", 30), Ticks("time", 300), Ticks("time", 7, offset=2), Ticks("time", 10**5)):
+
+        def parts(part, count):
+            cuts = [0, 1, 333, 1000, 1001, count - 50, count]
+            for a, b in itertools.pairwise(cuts):
+                part(a, b)
+
+        starts, ends = frames(window, times, offsets, closed=closed, run=parts)
+        for a, b in itertools.pairwise(offsets):
+            own, last = times[a:b], times[a:b] - window.offset
+            end = np.searchsorted(own, last, "right" if right else "left")
+            start = np.searchsorted(own, last - window.range, "left" if left else "right")
+            assert (ends[a:b] == a + end).all() and (starts[a:b] == a + np.minimum(start, end)).all()

@@ -31,6 +31,8 @@ from slidewise.algebra.kernel import (
 )
 
 CARRY = 4
+STRIDE = 16
+"""Frames that are answered together where for each row that comes one leaves."""
 EXTRAS = 3
 """Slots in front of a loop's own: the partial it carries, one to lift into, one to answer into."""
 
@@ -55,6 +57,15 @@ def nothing(op, V, OUT, OK, i):
         emit(op, OUT, OK, i, reset(op, get(op, V, 2)))
 
 
+@inlined
+def in_step(starts, ends, i, start, end):
+    """Whether the frames from i on begin at start, start + 1 ... and end at end, end + 1 ...: nothing branches in here."""
+    other = False
+    for k in range(STRIDE):
+        other |= (starts[i + k] != start + k) | (ends[i + k] != end + k)
+    return not other
+
+
 @entry
 def front_and_back(op, V_, carry, X_, starts_, ends_, OUT_, OK_, lo, hi):
     """Two-Stacks Lite (daba-2015 section 4). carry: the row in the first slot of the front, the border between front and back,
@@ -68,7 +79,8 @@ def front_and_back(op, V_, carry, X_, starts_, ends_, OUT_, OK_, lo, hi):
     starts, ends = open_arrays((starts_, ends_))
     base, border, last = carry[0], carry[1], carry[2]
     back = get(op, V, 0)
-    for i in range(lo, hi):
+    i, again = lo, lo
+    while i < hi:
         start, end = starts[i], ends[i]
         if start >= last:  # nothing of the old frame is left
             base = border = last = start
@@ -92,6 +104,18 @@ def front_and_back(op, V_, carry, X_, starts_, ends_, OUT_, OK_, lo, hi):
             emit(op, OUT, OK, i, back)
         else:
             nothing(op, V, OUT, OK, i)
+        i += 1
+        while i >= again and i + STRIDE <= hi and start + STRIDE < border:
+            if not in_step(starts, ends, i, start + 1, last + 1):
+                again = i + STRIDE
+                break
+            for k in range(STRIDE):  # as above, where it is known what comes
+                back = combine(op, back, back, lift(op, get(op, V, 1), row(X, last + k)))
+                front = get(op, V, EXTRAS + start + 1 + k - base)
+                emit(op, OUT, OK, i + k, combine(op, get(op, V, 2), front, back))
+            start += STRIDE
+            last += STRIDE
+            i += STRIDE
     carry[0] = base
     carry[1] = border
     carry[2] = last

@@ -4,6 +4,8 @@
     many keys     3 windows x 5 aggregates over 1,000 and 100,000 keys, against Polars `rolling_*_by().over()` and DuckDB RANGE
     own operator  a user's operator against the built-in one, and against pandas `rolling.apply` (its time a row, on fewer rows)
     window size   the same rows, windows of 2^4 .. 2^20 rows: the cost must not grow
+    rows          ever more rows, the same window: the time of a row must not grow
+    as_of         millions of queries, 3 windows x 5 aggregates, against `rolling` over as many rows
     memory        peak memory of a call, in a process of its own, over the bytes of its input and output
 
 Each of the others gets its own kind of frame; Slidewise gets the same frame as the one it is compared with, and gives back the
@@ -177,6 +179,45 @@ def window_sizes(n: int, turns: int, rows: list[Row], progress: Progress) -> Non
         noted(rows, "window size", "sum", n, window, {"slidewise": (spent, best["16"])})
 
 
+def more_rows(most: int, turns: int, rows: list[Row], progress: Progress) -> None:
+    progress(f"ever more rows, up to {most:,}")
+    column = np.random.default_rng(4).normal(size=most)
+    calls: dict[str, Callable[..., object]] = {}
+    for n in (most >> 4, most >> 2, most):
+        table = pa.table({"t": pa.array(np.arange(n) * SECOND, pa.timestamp("us")), "x": column[:n]})
+        calls[str(n)] = lambda table=table: sw.rolling(table, time="t", windows="10000s", aggs={"a": sw.sum("x")})
+    best = measured(turns, calls)
+    for count, spent in best.items():
+        as_before = best[str(most >> 4)] * int(count) / (most >> 4)
+        noted(rows, "rows", "sum", int(count), "10000", {"slidewise": (spent, as_before)})
+
+
+def queries(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
+    for keys in (1_000, 100_000):
+        progress(f"as_of, {n:,} queries, {keys:,} keys")
+        rng = np.random.default_rng(6)
+        labels, events = (
+            pa.table(
+                {
+                    "t": pa.array(np.sort(rng.integers(0, 30 * 86_400, n)) * SECOND, pa.timestamp("us")),
+                    "k": rng.integers(0, keys, n),
+                    "x": rng.normal(size=n),
+                }
+            )
+            for _ in range(2)
+        )
+        labels = labels.drop_columns("x")
+        arguments = dict(
+            time="t", by="k", windows=[f"{h}h" for h in HOURS], aggs={name: getattr(sw, name)("x") for name in FIVE}
+        )
+        calls: dict[str, Callable[..., object]] = {
+            "as_of": lambda labels=labels, events=events, asked=arguments: sw.as_of(labels, events, **asked),
+            "rolling": lambda events=events, asked=arguments: sw.rolling(events, **asked),
+        }
+        best = measured(turns, calls)
+        noted(rows, "as_of", f"{keys} keys", n, "3 windows", {"as_of": (best["as_of"], best["rolling"])})
+
+
 CHILD = """
 import sys, numpy as np, pyarrow as pa, slidewise as sw
 n = int(sys.argv[1])
@@ -225,6 +266,8 @@ def run(quick: bool, progress: Progress) -> list[Row]:
         memory(n, rows, progress)
     own_operator(10**6, 5, rows, progress)
     window_sizes(2 * 10**6 if quick else 4 * 10**6, 5, rows, progress)
+    more_rows(4 * 10**6 if quick else 16 * 10**6, 3, rows, progress)
+    queries(10**6 if quick else 5 * 10**6, 2, rows, progress)
     return rows
 
 
@@ -276,6 +319,12 @@ def views(rows: list[Row]) -> list[View]:
             form=form,
         )
     )
+    for experiment, title in (
+        ("rows", "time of a row over that of a row of the shortest frame"),
+        ("as_of", "time of as_of over that of rolling over as many rows"),
+    ):
+        only = (("experiment", experiment),)
+        found.append(View(title, "rows", "system" if experiment == "rows" else "what", "times_slidewise", only, form=form))
     found.append(
         View(
             "peak memory over input and output",
@@ -304,6 +353,7 @@ MOST: dict[tuple[str, str, str], float] = {
     ("own operator", "sum", "user's own"): 2.0,
     ("memory", "peak over input and output", "slidewise"): 2.5,
     ("window size", "sum", "slidewise"): 1.5,
+    ("rows", "sum", "slidewise"): 1.5,
 }
 """What is wanted of (experiment, what, system): their time over ours at least; ours over the yardstick at most."""
 
@@ -332,7 +382,7 @@ def verdicts(rows: list[Row]) -> list[str]:
 SUITE = Suite(
     name="rolling",
     source="our own: data frames against pandas, Polars and DuckDB",
-    summary="rolling on data frames: one key, many keys, own operators, window sizes, memory",
+    summary="rolling on data frames: one key, many keys, own operators, window sizes, memory, as_of",
     run=run,
     views=views,
     verdicts=verdicts,

@@ -106,7 +106,7 @@ class Live:
             self._begin(_inferred(rows, self._columns))
         for row in rows:
             self._rows.check(row)
-        self._pending.extend(rows)
+        self._pending.extend(map(dict, rows))  # the caller may write the next event into the same dict
         if len(self._pending) >= AT_ONCE:
             self._flush()
 

@@ -20,7 +20,7 @@ from slidewise.algorithms import algorithm
 from slidewise.planner.inputs import Input, input_of
 from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Request
-from slidewise.planner.sharing import Group, View, grouped
+from slidewise.planner.sharing import Group, View, grouped, may_join, side_by_side
 from slidewise.planner.slices import Query, SharedPlan, best_plan
 from slidewise.windows.bounds import end_rule
 from slidewise.windows.clock import Clock, Ticks
@@ -85,8 +85,24 @@ def make_plan(request: Request, schema: pa.Schema) -> Plan:
         return tuple(input_of(bound.operator, k, column, types[column]) for k, column in enumerate(bound.columns))
 
     groups = grouped(request.leaves, lambda bound: tuple(i.dtype for i in inputs_of(bound)))
-    steps = tuple(_step(group, inputs_of(group.bound), request, ticks, slices) for group in groups)
-    return Plan(request, clock, ticks, steps, slices)
+    steps = [(group, _step(group, inputs_of(group.bound), request, ticks, slices)) for group in groups]
+    return Plan(request, clock, ticks, _joined(steps, request, ticks, slices), slices)
+
+
+def _joined(steps: list[tuple[Group, Step]], request: Request, ticks: dict[str, Ticks], slices) -> tuple[Step, ...]:
+    """Steps that read the same column and would run alike, as one."""
+    alike: dict[tuple, list[tuple[Group, Step]]] = {}
+    for number, (group, step) in enumerate(steps):
+        types = tuple(i.dtype for i in step.inputs)
+        shared = step.algorithm != "slick_deque" and may_join(group, types)  # a deque serves many windows, but one operator
+        key = (step.inputs, step.bound.where, step.algorithm, step.passes) if shared else (number,)
+        alike.setdefault(key, []).append((group, step))
+    found = []
+    for members in alike.values():
+        inputs = members[0][1].inputs
+        groups = side_by_side([group for group, _ in members], tuple(i.dtype for i in inputs))
+        found += [_step(group, inputs, request, ticks, slices) for group in groups]
+    return tuple(found)
 
 
 def _step(group: Group, inputs: tuple[Input, ...], request: Request, ticks: dict[str, Ticks], slices) -> Step:

@@ -32,6 +32,8 @@ TIES = ("peers", "arrival")
 _NONE = np.zeros(0, np.int64)
 PROBE, BLOCK = 32, 224
 """On so many rows `positions` looks whether they leave at an even pace, and goes by it for so many more, or longer."""
+ABREAST = 64
+"""Rows that are looked at together where for each that comes one leaves."""
 
 
 def sides(closed: str) -> tuple[bool, bool]:
@@ -260,7 +262,7 @@ def positions(
     if lo >= hi:
         return
     moments, times, most, out = open_arrays((moments_, times_, most_, out_))
-    limited = len(most_) > 0
+    limited, count = len(most_) > 0, len(times_)
     ragged = False
     key = segment_of(moment_offsets, lo)
     while lo < hi:
@@ -276,10 +278,11 @@ def positions(
             pace = uneven = 0
             first = p
             probed = min(stop, i + PROBE)
+            hard = ragged or stop - lo < PROBE  # of a short key nothing can be foreseen
             for j in range(i, probed):
                 t = boundary(moments[j], slide, origin, strict) if slide > 0 else moments[j]
                 before = p
-                p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
+                p = further(times, p, b, count, earlier(t, back, lowest), beyond, hard)
                 out[j - base] = min(p, most[j - base]) if limited else p
                 uneven += p - before != pace
                 pace = p - before
@@ -287,24 +290,55 @@ def positions(
                 ragged = uneven > PROBE >> 3
                 block = BLOCK if ragged else min(2 * block, 16 * BLOCK)
             i = min(stop, probed + block)
+            if slide == 0 and pace == 1 and uneven <= 1:
+                while probed + ABREAST <= i and p + ABREAST < b and abreast(
+                    times, moments, p, probed, back, lowest, beyond
+                ):
+                    for j in range(probed, probed + ABREAST):
+                        p += 1
+                        out[j - base] = min(p, most[j - base]) if limited else p
+                    probed += ABREAST
             for j in range(probed, i):
                 t = boundary(moments[j], slide, origin, strict) if slide > 0 else moments[j]
-                p = further(times, p, b, earlier(t, back, lowest), beyond, ragged)
+                p = further(times, p, b, count, earlier(t, back, lowest), beyond, ragged)
                 out[j - base] = min(p, most[j - base]) if limited else p
         lo = stop
 
 
 @inlined
-def further(times, p, b, x, beyond, ragged):
-    """The first position from p on, at most b, with a time of at least x (beyond: more than x).
+def abreast(times, moments, p, j, back, lowest, beyond):
+    """Whether, p being the answer of the moment before j, those from j on are p + 1, p + 2 ...: nothing branches in here."""
+    other = False
+    for k in range(ABREAST):
+        x = earlier(moments[j + k], back, lowest)
+        if beyond:
+            other |= (times[p + k] > x) | (times[p + k + 1] <= x)
+        else:
+            other |= (times[p + k] >= x) | (times[p + k + 1] < x)
+    return not other
+
+
+@inlined
+def further(times, p, b, count, x, beyond, ragged):
+    """The first position from p on, at most b, with a time of at least x (beyond: more than x). count: rows of all keys.
 
     Where rows leave at an even pace, the loop's end is foreseen by the processor. Where they do not (ragged), four rows are looked
     at without a branch: times are sorted, so as many as are too old are passed."""
-    if ragged and p + 4 <= b:
+    if ragged and p + 4 <= count:
         if beyond:
-            steps = (times[p] <= x) + (times[p + 1] <= x) + (times[p + 2] <= x) + (times[p + 3] <= x)
+            steps = (
+                ((p < b) & (times[p] <= x))
+                + ((p + 1 < b) & (times[p + 1] <= x))
+                + ((p + 2 < b) & (times[p + 2] <= x))
+                + ((p + 3 < b) & (times[p + 3] <= x))
+            )
         else:
-            steps = (times[p] < x) + (times[p + 1] < x) + (times[p + 2] < x) + (times[p + 3] < x)
+            steps = (
+                ((p < b) & (times[p] < x))
+                + ((p + 1 < b) & (times[p + 1] < x))
+                + ((p + 2 < b) & (times[p + 2] < x))
+                + ((p + 3 < b) & (times[p + 3] < x))
+            )
         p += steps
         if steps < 4:
             return p

@@ -90,6 +90,13 @@ class Clock:
                 tick = gcd(tick, _moment_ns(window.origin, self.zone))
         return replace(self, tick_ns=tick, scale=self.scale * (self.tick_ns // tick))
 
+    def beside(self, other: "Clock") -> "Clock":
+        """A clock fine enough for another column as well: as_of, where queries and data may count in different units."""
+        if self.kind == "instant" and other.kind == "instant":
+            tick = gcd(self.tick_ns, other.tick_ns)
+            return replace(self, tick_ns=tick, scale=self.scale * (self.tick_ns // tick))
+        return other if other.kind == "real" else self
+
     def ticks(self, window: Window) -> Ticks:
         """The window in this clock's ticks."""
         if window.kind in ("rows", "delta", "punctuation", "lifetime"):

@@ -129,8 +129,9 @@ def test_as_of():
         sw.as_of(pa.table({"t": [1]}), table, **arguments)
     with pytest.raises(sw.InputTypeError, match="one kind"):
         sw.as_of(table.to_pandas(), table, **arguments)
-    with pytest.raises(sw.InputTypeError, match="'k' of the queries"):
-        sw.as_of(pa.table({"t": [1], "k": [[1]]}), table, **arguments)
+    for key in ([1], 1, datetime.date(2024, 1, 1)):
+        with pytest.raises(sw.InputTypeError, match="'k' of the queries"):
+            sw.as_of(pa.table({"t": [1], "k": [key]}), table, **arguments)
     with pytest.raises(sw.InputError, match="already"):
         sw.as_of(pa.table({"t": [1], "k": ["a"], "s_5": [0]}), table, **arguments)
 

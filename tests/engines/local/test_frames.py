@@ -257,6 +257,20 @@ def test_bound_structs_in_every_call_and_kind_of_frame():
     assert live.query("nobody") == {"both_3": {"total": None, "n": 0, "who": None}}
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.binary_view(), pa.large_binary()], ids=str)
+def test_text_of_every_arrow_kind(kind):
+    words = ["b", None, "c", "a"] if "string" in str(kind) else [b"b", None, b"c", b"a"]
+    table = pa.table({"t": range(4), "s": pa.array(words, kind)})
+    aggs = {"low": sw.min("s"), "high": sw.max("s"), "first": sw.first("s"), "n": sw.count("s")}
+    out = sw.rolling(table, time="t", by="s", windows={"w": 9}, aggs=aggs, order="s")
+    assert out.schema.field("low_w").type == kind and out["low_w"].to_pylist() == words
+    out = sw.rolling(table, time="t", by="s", windows={"w": 9}, aggs=aggs, emit="latest")
+    assert out.schema.field("s").type == out.schema.field("first_w").type == kind and out["s"].to_pylist() == words
+    out = sw.as_of(table, table, time="t", windows={"w": 9}, aggs=aggs, closed="right")
+    assert out.schema.field("high_w").type == kind
+    assert [out[f"{name}_w"].to_pylist()[-1] for name in aggs] == [words[3], words[2], words[0], 3]
+
+
 def test_bound_structs():
     table = pa.table({"t": range(3), "x": [1.0, None, 3.0]})
     out = sw.rolling(table, time="t", windows=2, aggs={"both": sw.struct(total=sw.sum("x"), n=sw.count("x"))})

@@ -138,19 +138,45 @@ def test_ctrl_c_stops_a_long_run():
     assert "KeyboardInterrupt" in told
 
 
-def test_progress_is_for_people(monkeypatch):
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_progress_is_for_people(monkeypatch):
     for screen, shown in ((io.StringIO(), False), (Screen(), True)):
         monkeypatch.setattr("sys.stderr", screen)
         monkeypatch.setattr(Progress, "AFTER_SECONDS", -1.0)
-        progress = Progress(4, "rolling")
+        monkeypatch.setattr(Progress, "AGAIN_SECONDS", 0.0)
+        progress = Progress(4, 100, "rolling")
         progress.step("total over 1h")
+        progress.ran(40)
         progress.step("total over 2h")
         progress.close()
-        assert (" 25 %" in screen.getvalue() and "total over 2h" in screen.getvalue()) is shown
+        told = screen.getvalue()
+        assert (" 10 %" in told and " 25 %" in told and "total over 2h" in told) is shown
+        assert not shown or told.endswith(" \r")
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "recalc", "fiba", "slick_deque"])
+def test_one_long_pass_says_how_far_it_is(monkeypatch, algorithm):
+    """A call of one pass is told of piece by piece, whatever the algorithm; what is over soon is not told of."""
+    monkeypatch.setenv("SLIDEWISE_THREADS", "1")
+    n = 3 * ROWS_A_PART
+    table = pa.table({"t": np.arange(n), "x": np.ones(n)})
+    asked = dict(time="t", windows=50, aggs={"top": sw.max("x")}, algorithm=algorithm)
+    sw.rolling(table, **asked)  # compiled
+    monkeypatch.setattr("sys.stderr", screen := Screen())
+    monkeypatch.setattr(Progress, "AFTER_SECONDS", 3600.0)
+    sw.rolling(table, **asked)
+    assert screen.getvalue() == ""
+    monkeypatch.setattr(Progress, "AFTER_SECONDS", -1.0)
+    monkeypatch.setattr(Progress, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(threads, "PIECE", 1 << 13)
+    monkeypatch.setattr(threads, "SMALL", 1 << 13)
+    sw.rolling(table, **asked)
+    shown = [int(text.split("%")[0]) for text in screen.getvalue().split("rolling")[1:]]
+    assert shown[0] == 0 and shown[-1] == 100 and len(set(shown)) > 3 and shown == sorted(shown)
 
 
 def test_the_least_of_many(monkeypatch):

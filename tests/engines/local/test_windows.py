@@ -225,3 +225,72 @@ def test_as_of_many_queries_on_every_kind_of_frame():
         table = pa.table(found) if not isinstance(found, pd.DataFrame) else pa.Table.from_pandas(found)
         assert table["n_w"].to_pylist() == count.tolist()
         assert table["s_w"].fill_null(0).to_pylist() == total.tolist()
+
+
+@pytest.mark.parametrize("data_unit", ["s", "ms", "ns", "day"])
+@pytest.mark.parametrize("query_unit", ["s", "us", "ns", "day"])
+def test_as_of_where_queries_and_data_count_in_different_units(data_unit, query_unit):
+    """Compared as the moments they are: a query at noon is not one at midnight, and a fraction of a second is not cut off."""
+    day, nano = 86_400 * 10**9, {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "day": 86_400 * 10**9}
+
+    def column(moments, unit):
+        ticks = [m // nano[unit] for m in moments]
+        kind = pa.date32() if unit == "day" else pa.timestamp(unit)
+        return pa.array(ticks, pa.int32() if unit == "day" else pa.int64()).view(kind), [t * nano[unit] for t in ticks]
+
+    rng = np.random.default_rng(0)
+    times, events = column(sorted(rng.integers(0, 5 * day, 40).tolist() + [0, day, 2 * day]), data_unit)
+    moments, asked = column(rng.integers(0, 6 * day, 60).tolist() + [day, day + 1, day + day // 2, 2 * day], query_unit)
+    data, queries = pa.table({"t": times, "x": range(len(events))}), pa.table({"t": moments})
+    for closed, length in (("left", "1d"), ("both", "36h"), ("right", "90m")):
+        found = sw.as_of(queries, data, time="t", windows={"w": length}, aggs={"all": sw.collect("x")}, closed=closed)
+        reach = {"1d": day, "36h": day * 3 // 2, "90m": day // 16}[length]
+        inside = {
+            "left": lambda e, q: q - reach <= e < q,
+            "both": lambda e, q: q - reach <= e <= q,
+            "right": lambda e, q: q - reach < e <= q,
+        }[closed]
+        assert found["all_w"].to_pylist() == [[i for i, e in enumerate(events) if inside(e, q)] for q in asked]
+        assert found.schema.field("t").type == queries.schema.field("t").type
+
+
+def test_as_of_where_one_counts_in_fractions():
+    data, queries = pa.table({"t": [1, 2, 3], "x": [1, 2, 4]}), pa.table({"t": [1.5, 2.0, 3.5]})
+    asked = dict(time="t", windows={"w": 2}, aggs={"s": sw.sum("x")})
+    assert sw.as_of(queries, data, **asked)["s_w"].to_pylist() == [1, 1, 6]
+    found = sw.as_of(data.select(["t"]), pa.table({"t": [0.5, 1.0, 2.5], "x": [1, 2, 4]}), **asked)
+    assert found["s_w"].to_pylist() == [1, 3, 6]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us", "UTC"), pa.duration("us"), pa.int64()], ids=["zone", "duration", "number"]
+)
+def test_as_of_where_times_cannot_be_compared(kind):
+    data = pa.table({"t": pa.array([1, 2], pa.timestamp("us")), "x": [1, 2]})
+    with pytest.raises(sw.InputTypeError, match="do not count the same"):
+        sw.as_of(
+            pa.table({"t": pa.array([1]).view(kind)}), data, time="t", windows="1s", aggs={"s": sw.sum("x")}
+        )
+
+
+@pytest.mark.parametrize(
+    ("data", "queries"),
+    [
+        (pa.array([1, 2], pa.int32()), pa.array([2**40, 2, None], pa.int64())),
+        (pa.array([1, 2], pa.int64()), pa.array([1.5, 2.0, None])),
+        (pa.array([1.5, 2.0]), pa.array([3, 2, None])),
+        (pa.array(["a", "b"]), pa.array(["ab", "b", None], pa.large_string())),
+        (pa.array(["a", "b"]).dictionary_encode(), pa.array(["ab", "b", None])),
+        (pa.array([1, 2], pa.timestamp("s")), pa.array([2001, 2000, None], pa.timestamp("ms"))),
+        (pa.array([b"a", b"b"]), pa.array([None, b"b", b"c"], pa.large_binary())),
+        (pa.array([1, 2]), pa.nulls(3)),
+    ],
+    ids=str,
+)
+def test_as_of_with_keys_of_different_types(data, queries):
+    """Equal values are equal keys, whatever their width; a key the data does not have has empty windows."""
+    table = pa.table({"t": [1, 2], "k": data, "x": [10, 20]})
+    asked = pa.table({"t": [5, 5, 5], "k": queries})
+    found = sw.as_of(asked, table, time="t", by="k", windows={"w": 9}, aggs={"all": sw.collect("x")})
+    expected = [[], [20], []] if queries.null_count < 3 else [[], [], []]
+    assert found["all_w"].to_pylist() == expected and found["k"].type == asked["k"].type

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slidewise.engines.local.columns import fixed_width, raw
+from slidewise.algebra.cache import entry
+from slidewise.engines.local.columns import alike, fixed_width, raw
 from slidewise.engines.local.threads import least
 from slidewise.errors import InputError
 from slidewise.planner.request import Output, Request
@@ -18,7 +19,7 @@ NAT = np.iinfo(np.int64).min
 
 
 class ArrowFrame:
-    """A pyarrow.Table: nothing to do."""
+    """A pyarrow.Table: nothing to do, but for text views, which Arrow can neither sort nor pick from."""
 
     def __init__(self, data: pa.Table):
         self.data = data
@@ -28,18 +29,35 @@ class ArrowFrame:
         return self.data.column_names
 
     def table(self, needed) -> pa.Table:
-        return self.data.select(list(needed))
+        chosen = self.data.select(list(needed))
+        for place, field in enumerate(chosen.schema):
+            if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
+                kind = pa.large_string() if pa.types.is_string_view(field.type) else pa.large_binary()
+                chosen = chosen.set_column(place, field.name, chosen.column(place).cast(kind))
+        return chosen
 
-    def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data=None):
+    def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data: "ArrowFrame | None" = None):
         """This frame with the results as further columns."""
         out = self.data
         for output in outputs:
-            out = out.append_column(output.column, result.column(output.column))
+            out = out.append_column(output.column, self._column(output, result, request, data or self))
         return out
 
     def listed(self, outputs: tuple[Output, ...], result: pa.Table, request: Request):
         """The results as a frame of their own: key, time, results."""
-        return result
+        kept = {name: result.column(name) for name in result.column_names}
+        kept |= {name: _cast(result.column(name), self.data.schema.field(name).type) for name in request.by}
+        return pa.table(kept | {o.column: self._column(o, result, request, self) for o in outputs})
+
+    def _column(self, output: Output, result: pa.Table, request: Request, data: "ArrowFrame"):
+        bound, column = request.aggs[output.aggregate], result.column(output.column)
+        like = bound.operator.result_like
+        return column if like is None else _cast(column, data.data.schema.field(bound.columns[like]).type)
+
+
+def _cast(column, kind: pa.DataType):
+    """A column as the view of text it came from; others as they are."""
+    return column.cast(kind) if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) else column
 
 
 class PolarsFrame:
@@ -215,10 +233,22 @@ def _writable(array: pa.Array) -> np.ndarray:
         return array.to_numpy(zero_copy_only=False)
     numbers = raw(array, array.type.to_pandas_dtype())  # results are new arrays: nobody else has them
     if array.null_count:
-        numbers = numbers.copy()
-    if array.null_count:
-        numbers[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        write_nan(numbers, alike(np.frombuffer(array.buffers()[0], np.uint8)), array.offset)
     return numbers
+
+
+@entry
+def write_nan(numbers, bits, offset):
+    """NaN where a bit of Arrow's is not set; eight rows that are all there are passed at once."""
+    i = 0
+    while i < len(numbers):
+        place = offset + i
+        if place & 7 == 0 and bits[place >> 3] == 255:
+            i += 8
+            continue
+        if not (bits[place >> 3] >> (place & 7)) & 1:
+            numbers[i] = np.nan
+        i += 1
 
 
 def _nullable():

@@ -65,7 +65,7 @@ def _distinct(array: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def times_of(column, clock: Clock, name: str) -> np.ndarray:
-    """The time column as ticks (int64) or float64. A missing time is an error."""
+    """A time column as ticks of the clock (int64) or float64. A missing time is an error."""
     if column.null_count:
         row = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
         raise InputError(
@@ -75,7 +75,10 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
     array = one_array(column)
     kind = array.type
     if clock.kind == "real":
-        values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        try:
+            values = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid as error:
+            raise InputError(f"time column {name!r}: {error}") from None
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise InputError(f"time column {name!r} is {values[row]} in row {row}; times must be finite numbers")
@@ -87,12 +90,13 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
             raise InputError(f"time column {name!r}: {error}") from None
     values = array.view(pa.int32() if pa.types.is_date32(kind) else pa.int64()).to_numpy(zero_copy_only=False)
     values = alike(values.astype(np.int64, copy=False))
-    if clock.scale == 1:
+    scale = Clock.of(kind, name).tick_ns // clock.tick_ns
+    if scale == 1:
         return values
-    limit = np.iinfo(np.int64).max // clock.scale
+    limit = np.iinfo(np.int64).max // scale
     if len(values) and (values.max() > limit or values.min() < -limit):
         raise InputError(
             f"time column {name!r}: these times do not fit int64 at the tick its windows need "
             f"({clock.tick_ns} ns); use a coarser window"
         )
-    return values * clock.scale
+    return values * scale

@@ -8,6 +8,8 @@
 `run` and `run_as_of` take and give Arrow tables: what other engines call inside their workers.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -20,6 +22,7 @@ from slidewise.engines.local.columns import (
     one_array,
     result_array,
     truth_bytes,
+    truths,
 )
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
@@ -40,6 +43,8 @@ from slidewise.errors import InputTypeError, UnsupportedError
 from slidewise.planner.inputs import Input, plain
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
+from slidewise.planner.sharing import View
+from slidewise.windows.clock import Clock
 
 
 def run(plan: Plan, table: pa.Table, *, threads: int | None = None) -> pa.Table:
@@ -63,15 +68,14 @@ def run_as_of(
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
     query_time, query_by = query_time or request.time, request.by if query_by is None else query_by
+    plan = _for_both(plan, plain(table.column(request.time).type), plain(queries.column(query_time).type), query_time)
     with Workers(threads) as workers:
         n = len(table)
         both = [_joined(table.column(a), queries.column(b), a, b) for a, b in zip(request.by, query_by)]
         keys = encode(both)
         split = lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count)
         ordered = _arranged(plan, table, split(slice(None, n)), workers)
-        moments = times_of(
-            _same_type(queries.column(query_time), table.column(request.time).type, query_time), plan.clock, query_time
-        )
+        moments = times_of(queries.column(query_time), plan.clock, query_time)
         asked = arrange(moments, split(slice(n, None)), [], workers)
         return _fill(plan, table, ordered, for_queries(plan, queries, asked, table, ordered))
 
@@ -82,27 +86,61 @@ def _arranged(plan: Plan, table: pa.Table, keys: Keys, workers: Workers) -> Orde
     return arrange(times, keys, [table.column(name) for name in request.order], workers)
 
 
+def _for_both(plan: Plan, data: pa.DataType, queries: pa.DataType, name: str) -> Plan:
+    """The plan with a clock that counts the times of both tables: dates and timestamps, seconds and nanoseconds, whole
+    numbers and fractions. Nothing is rounded: a query at noon is not one at midnight."""
+    if data == queries:
+        return plan
+    clock = Clock.of(queries, name)
+    zones = [getattr(kind, "tz", None) is not None for kind in (data, queries)]
+    lengths = [pa.types.is_duration(kind) for kind in (data, queries)]
+    numbers = [Clock.of(data, plan.request.time).kind == "instant", clock.kind == "instant"]
+    if any(a != b for a, b in (zones, lengths, numbers)):
+        raise InputTypeError(
+            f"column {name!r} of the queries is {queries}, the data's {plan.request.time!r} is {data}: they do not count the same "
+            "thing; convert one of them" + (" (one has a time zone, the other has none)" if zones[0] != zones[1] else "")
+        )
+    clock = plan.clock.beside(clock)
+    return replace(plan, clock=clock, ticks={n: clock.ticks(window) for n, window in plan.request.windows.items()})
+
+
 def _joined(data, queries, name: str, query_name: str):
-    """A key column of both tables as one."""
-    chunks = [one_array(data), one_array(_same_type(queries, plain(data.type), query_name))]
-    return pa.chunked_array(chunks)
-
-
-def _same_type(column, kind: pa.DataType, name: str):
-    if plain(column.type) == plain(kind):
-        return column
+    """A key column of both tables as one, in a type that holds the values of both."""
+    mine, theirs = plain(data.type), plain(queries.type)
     try:
-        return column.cast(kind)
+        kind = mine if mine == theirs else _common(mine, theirs)
+        return pa.chunked_array([one_array(column).cast(kind) for column in (data, queries)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputTypeError(
-            f"column {name!r} of the queries is {column.type}, the data's is {kind}: {error}"
+            f"key column {query_name!r} of the queries is {queries.type}, the data's {name!r} is {data.type}: {error}"
         ) from None
+
+
+def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """A type for keys of both; the number 1 and the text "1" are no equal keys."""
+    if pa.types.is_null(a) or pa.types.is_null(b):
+        return b if pa.types.is_null(a) else a
+    for family, kind in (
+        ((pa.types.is_integer,), pa.int64()),
+        ((pa.types.is_integer, pa.types.is_floating), pa.float64()),
+        ((pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view), pa.large_string()),
+        ((pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view), pa.large_binary()),
+    ):
+        if all(any(test(one) for test in family) for one in (a, b)):
+            return kind
+    if pa.types.is_timestamp(a) and pa.types.is_timestamp(b) and (a.tz is None) == (b.tz is None):
+        finest = max((a, b), key=lambda kind: ("s", "ms", "us", "ns").index(kind.unit))
+        return pa.timestamp(finest.unit, a.tz)
+    raise pa.ArrowInvalid("no value of the one equals one of the other; convert one of them")
 
 
 def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa.Table:
     columns = Columns(table, ordered)
     results: dict[tuple[str, str], pa.Array] = {}
-    progress = Progress(sum(len(step.passes) for step in plan.steps), "rolling")
+    progress = Progress(
+        sum(len(step.passes) for step in plan.steps), len(targets.table), "as_of" if plan.request.as_of else "rolling"
+    )
+    ordered.workers.progress = progress
     try:
         for step in plan.steps:
             _run_step(step, columns, targets, results, progress)
@@ -251,7 +289,16 @@ def step_results(step: Step, columns: Columns, targets: Targets, out, ok, answer
             if some is not None:
                 values[some == 0] = view.bound.operator.empty
             good = None if answered is None else targets.restored(answered)
-        yield view, fixed_width(values, good, pa.from_numpy_dtype(values.dtype))
+        yield view, _one_result(view, step, columns, values, good)
+
+
+def _one_result(view: View, step: Step, columns: Columns, values: np.ndarray, good: np.ndarray | None) -> pa.Array:
+    like = view.bound.operator.result_like
+    if like is not None:
+        return columns.column(step.inputs[like]).give_back(values, good)
+    if step.typed.result.leaves[view.value].dtype == np.bool_:
+        return truths(values, good)
+    return fixed_width(values, good, pa.from_numpy_dtype(values.dtype))
 
 
 def _restored_flags(targets: Targets, ok) -> np.ndarray | None:
@@ -261,20 +308,22 @@ def _restored_flags(targets: Targets, ok) -> np.ndarray | None:
 
 def _object_results(step: Step, columns: Columns, targets: Targets, out, ok):
     values = targets.restored([value if good else None for value, good in zip(out, ok.tolist())])
-    if len(step.views) > 1:
-        for view in step.views:
-            empty = view.bound.operator.empty
-            found = [
-                empty if r is None else r[view.value] if view.flag is None or r[view.flag] else None for r in values
-            ]
-            yield view, object_array(found, None, view.bound.operator.signature)
+    if len(step.views) == 1:
+        yield step.views[0], _objects(step.views[0], step, columns, values)
         return
-    like = step.typed.operator.result_like
+    for view in step.views:
+        empty = view.bound.operator.empty
+        found = [empty if r is None else r[view.value] if view.flag is None or r[view.flag] else None for r in values]
+        yield view, _objects(view, step, columns, found)
+
+
+def _objects(view: View, step: Step, columns: Columns, values: list) -> pa.Array:
+    """The results of one aggregate as the column a user expects."""
+    like = view.bound.operator.result_like
     spec = None if like is None else step.inputs[like]
     if spec is None or spec.kind == "object":
         kind = None if spec is None else columns.column(spec).array.type
-        yield step.views[0], object_array(values, kind, step.bound.operator.signature)
-        return
+        return object_array(values, kind, view.bound.operator.signature)
     good = np.array([value is not None for value in values], np.uint8)
     numbers = np.array([0 if value is None else value for value in values], spec.dtype)
-    yield step.views[0], columns.column(spec).give_back(numbers, good)
+    return columns.column(spec).give_back(numbers, good)

@@ -57,6 +57,8 @@ class Workers:
     def __init__(self, threads: int | None = None):
         self.threads = threads or thread_count()
         self.stopped = False
+        self.progress: Progress | None = None
+        """Told of the rows that `pieces` has run over."""
 
     def __enter__(self):
         return self
@@ -85,10 +87,10 @@ class Workers:
     def spread(self, part: Callable[[int, int], None], count: int) -> None:
         """part(lo, hi) over [0, count), for loops that may be cut anywhere."""
         if count <= SMALL or self.threads == 1:
-            self.pieces(part, 0, count)
+            self._pieces(part, 0, count)
             return
         cuts = [count * k // self.threads for k in range(self.threads + 1)]
-        self.each([lambda lo=lo, hi=hi: self.pieces(part, lo, hi) for lo, hi in itertools.pairwise(cuts)])
+        self.each([lambda lo=lo, hi=hi: self._pieces(part, lo, hi) for lo, hi in itertools.pairwise(cuts)])
 
     def every(self, test: Callable[[int, int], bool], count: int) -> bool:
         """Whether test(lo, hi) holds for every part of [0, count)."""
@@ -102,8 +104,18 @@ class Workers:
         return not failed
 
     def pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
-        """part over [lo, hi), piece by piece: between two pieces Python can stop it. Pieces grow while they take little time:
-        a row costs nanoseconds or, where whole windows are combined again, milliseconds."""
+        """part over [lo, hi), piece by piece: between two pieces Python can stop it, and progress is told."""
+
+        def told(i, j):
+            part(i, j)
+            if self.progress is not None:
+                self.progress.ran(j - i)
+
+        self._pieces(told, lo, hi)
+
+    def _pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
+        """Pieces grow while they take little time: a row costs nanoseconds or, where whole windows are combined again,
+        milliseconds."""
         rows = SMALL
         while lo < hi and not self.stopped:
             began = time.monotonic()
@@ -116,24 +128,38 @@ class Workers:
 class Progress:
     """A line on stderr that says how far it is, when it takes long and somebody is looking."""
 
-    AFTER_SECONDS = 2.0
+    AFTER_SECONDS, AGAIN_SECONDS = 2.0, 0.2
 
-    def __init__(self, total: int, what: str):
-        self.total, self.what, self.done = max(total, 1), what, 0
-        self.began = time.monotonic()
+    def __init__(self, passes: int, rows: int, what: str):
+        self.passes, self.rows, self.what = max(passes, 1), max(rows, 1), what
+        self.begun, self.run, self.label = 0, 0, ""
+        self.next = time.monotonic() + self.AFTER_SECONDS
         self.shown = False
         self.looking = (
             sys.stderr is not None and sys.stderr.isatty() and threading.current_thread() is threading.main_thread()
         )
 
     def step(self, label: str) -> None:
-        if self.looking and time.monotonic() - self.began > self.AFTER_SECONDS:
-            self.shown = True
-            sys.stderr.write(f"\rslidewise: {self.what} {100 * self.done // self.total:3d} %  {label:<40.40}")
-            sys.stderr.flush()
-        self.done += 1
+        """A pass begins."""
+        self.begun, self.run, self.label = self.begun + 1, 0, label
+        self._show()
+
+    def ran(self, rows: int) -> None:
+        """So many rows more of this pass are done: called by any thread."""
+        self.run += rows
+        self._show()
+
+    def _show(self) -> None:
+        if not self.looking or time.monotonic() < self.next:
+            return
+        self.next = time.monotonic() + self.AGAIN_SECONDS
+        self.shown = True
+        done = (self.begun - 1 + min(self.run / self.rows, 1.0)) / self.passes
+        sys.stderr.write(f"\rslidewise: {self.what} {int(100 * done):3d} %  {self.label:<40.40}")
+        sys.stderr.flush()
 
     def close(self) -> None:
+        self.looking = False
         if self.shown:
             sys.stderr.write("\r" + " " * 90 + "\r")
             sys.stderr.flush()

@@ -183,6 +183,16 @@ def test_doctor() -> None:
     assert {"Python", "numpy", "compiled code", "a window on Arrow"} <= {check["what"] for check in told["checks"]}
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_doctor_on_spark() -> None:
+    done = slidewise("doctor", "--json")
+    told = {check["what"]: check for check in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0, done.stdout
+    for what in ("pyspark", "Java", "a window on Spark", "a stream on Spark"):
+        assert told[what]["status"] == "ok", told[what]
+
+
 def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     """An environment whose pyarrow is broken."""
     (tmp_path / "pyarrow").mkdir()

@@ -11,6 +11,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ def examine(spark: bool = True) -> list[Finding]:
     found.append(java)
     if spark and java.ok:
         found.append(_tried("a window on Spark", _spark_job))
+        if int((_version("pyspark") or "0").split(".")[0]) >= 4:  # before, there are batches only
+            found.append(_tried("a stream on Spark", _stream_job))
     return found
 
 
@@ -148,22 +151,50 @@ def _java() -> str:
     return f"{java.version} from {java.source}, {java.home}"
 
 
-def _spark_job() -> str:
-    import slidewise as sw
+@contextmanager
+def _spark() -> Iterator[tuple[Any, Path]]:
+    """A session, and a folder that is there as long."""
     from slidewise.engines.spark.session import local_session
 
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="slidewise-doctor-") as folder:
+    with tempfile.TemporaryDirectory(prefix="slidewise-doctor-", ignore_cleanup_errors=True) as folder:
         session = local_session("slidewise-doctor", cores=1, log=Path(folder) / "spark.log")
         try:
-            events, expected = _events()
-            frame = session.createDataFrame(list(zip(*events.to_pydict().values())), events.column_names)
-            rows = sw.rolling(frame, **_arguments()).orderBy("t").collect()
-            _compare({name: [row[name] for row in rows] for name in expected}, expected)
-            version = session.version
+            yield session, Path(folder)
         finally:
             session.stop()
+
+
+def _spark_job() -> str:
+    import slidewise as sw
+
+    began = time.perf_counter()
+    events, expected = _events()
+    with _spark() as (session, _):
+        frame = session.createDataFrame(list(zip(*events.to_pydict().values())), events.column_names)
+        rows = sw.rolling(frame, **_arguments()).orderBy("t").collect()
+        _compare({name: [row[name] for row in rows] for name in expected}, expected)
+        version = session.version
     return f"Spark {version}, right, {time.perf_counter() - began:.1f} s"
+
+
+def _stream_job() -> str:
+    """Through the state store, into files and back."""
+    import pyarrow.parquet as pq
+
+    import slidewise as sw
+
+    began = time.perf_counter()
+    events, expected = _events()
+    with _spark() as (session, folder):
+        (folder / "in").mkdir()
+        pq.write_table(events, folder / "in" / "events.parquet")
+        stream = session.readStream.schema("t long, key string, value double").parquet(str(folder / "in"))
+        writer = sw.rolling(stream, **_arguments(), watermark=1).writeStream.format("parquet").trigger(availableNow=True)
+        writer = writer.option("path", str(folder / "out")).option("checkpointLocation", str(folder / "checkpoint"))
+        writer.start().awaitTermination()
+        rows = session.read.parquet(str(folder / "out")).orderBy("t").collect()
+        _compare({name: [row[name] for row in rows] for name in expected}, expected)
+    return f"right, {time.perf_counter() - began:.1f} s"
 
 
 def _compare(found: dict[str, list], expected: dict[str, list]) -> None:

@@ -1,4 +1,4 @@
-"""Late, double and wrong events; history; what the listener counts. Every event ends somewhere, and is counted there."""
+"""Late, double and wrong events; history. Every event ends somewhere, and is counted there."""
 
 from __future__ import annotations
 
@@ -112,11 +112,13 @@ def test_double_bad_and_early_events(spark, tmp_path: Path) -> None:
 
 
 def test_history_fills_the_windows_before_the_first_event(spark, tmp_path: Path) -> None:
-    rows = events(160, seed=17, jitter=0)
-    old, new = rows[:80], rows[80:]
+    """Also where an event of the stream is older than the youngest of the history."""
+    rows = events(160, seed=17, jitter=60)
+    old, new = rows[:40], rows[40:]
+    assert any(row["ts"] < max(other["ts"] for other in old) for row in new)
     write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in cut(new, 1, 3)])
     history = spark.createDataFrame(table(old, PLAIN))
-    result = sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="1m", id="id", history=history,
+    result = sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="2m", id="id", history=history,
                         complete=True)  # fmt: skip
     run(result, tmp_path)
     found = final(out(tmp_path))
@@ -125,6 +127,7 @@ def test_history_fills_the_windows_before_the_first_event(spark, tmp_path: Path)
     for number, row in found.items():
         assert without(row, "revision", "late", "complete") == expected[number]
         assert row["complete"] == (row["ts"] - 10 * MINUTE >= begin - 1)
+    assert {row["complete"] for row in found.values()} == {True, False}
 
 
 def test_without_history_results_say_that_they_are_not_complete(spark, tmp_path: Path) -> None:
@@ -134,52 +137,6 @@ def test_without_history_results_say_that_they_are_not_complete(spark, tmp_path:
     found = final(out(tmp_path))
     assert {row["complete"] for row in found.values()} == {True, False}
     assert not found[rows[0]["id"]]["complete"]
-
-
-def test_the_listener_counts_each_event_once(spark, tmp_path: Path) -> None:
-    rows = events(150, seed=23, jitter=400)
-    pieces = cut(rows, 2, 4)
-    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in pieces])
-    lines: list[str] = []
-    listener = sw.StreamMetrics(show=lines.append)
-    spark.streams.addListener(listener)
-    try:
-        run(sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **ASKED, watermark="2m", id="id", keep="2m"), tmp_path)
-        deadline = time.monotonic() + 60
-        while listener.batches < len(pieces) and time.monotonic() < deadline:
-            time.sleep(0.1)
-    finally:
-        spark.streams.removeListener(listener)
-    taken, apart, behind = judged(pieces, 2 * MINUTE, 2 * MINUTE)
-    totals = listener.totals
-    assert totals["in"] == len(rows)
-    assert (totals["accepted"], totals["side"], totals["late"]) == (len(taken), len(apart), behind)
-    assert totals["out"] == len(out(tmp_path))
-    assert totals["live_events"] <= len(taken)
-    assert totals["state_bytes"] > 0 and totals["bytes_written"] >= totals["state_bytes"]
-    assert len(lines) == len(pieces)
-    assert lines[-1].startswith(f"batch 3 · in {len(pieces[3])} · out ")
-    for word in ("late", "corrected", "touching", "dropped", "double", "bad", "rows/s", "lateness", "watermark lag",
-                 "largest bucket", "entries", "cache hits", "replays"):  # fmt: skip
-        assert word in lines[-1]
-    assert 0 < listener.last.largest_share <= 1
-    before = listener.totals
-    listener.add(_Report(listener.last.query, 3))
-    assert listener.totals["in"] == before["in"] - len(pieces[3]) + 7, "a report of the same micro-batch takes its place"
-
-
-class _Report:
-    """Progress as Spark reports it, of a micro-batch that was run again."""
-
-    processedRowsPerSecond = 1.0
-    eventTime: dict = {}
-    timestamp = "2024-01-01T00:00:00.000Z"
-
-    def __init__(self, query: str, batch: int):
-        from slidewise.engines.spark.counts import COUNTS, METRICS, as_text
-
-        self.id, self.batchId = query, batch
-        self.observedMetrics = {"slidewise_x": {METRICS: ["+" + as_text(1, batch, dict.fromkeys(COUNTS, 0) | {"in": 7})]}}
 
 
 def test_number_and_zoneless_times(spark, tmp_path: Path) -> None:

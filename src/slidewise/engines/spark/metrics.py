@@ -167,14 +167,17 @@ def _moment(text: str | None) -> datetime | None:
 def _lateness(progress, query: _Query) -> timedelta | None:
     """None where Spark's times say nothing (no rows, or an event without a usable time, which is counted elsewhere)."""
     times = progress.eventTime or {}
-    try:
-        oldest, youngest = _moment(times.get("min")), _moment(times.get("max"))
-    except ValueError:  # before the year 1: the mark of an event without a usable time
-        return None
+    oldest, youngest = _usable(times.get("min")), _usable(times.get("max"))
     before, query.youngest = query.youngest, max(filter(None, (query.youngest, youngest)), default=None)
     if oldest is None or before is None:
         return None
     return max(before - oldest, timedelta(0))
+
+
+def _usable(text: str | None) -> datetime | None:
+    """An event time of Spark's report. Events without a usable time stand there as 1970, or in the year 5 (stream.NO_TIME)."""
+    found = _moment(text)
+    return None if found is None or found.timestamp() == 0 or found.year < 100 else found
 
 
 def _lag(progress) -> timedelta | None:

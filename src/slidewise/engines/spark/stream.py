@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from slidewise.engines.spark.batch_types import spark_type, to_arrow
+from slidewise.engines.spark.batch_types import arrow_type, spark_type, to_arrow
 from slidewise.engines.spark.buckets import default_buckets, label_column, normal_key, quoted
 from slidewise.engines.spark.control import listened
 from slidewise.engines.spark.counts import METRICS, OBSERVED
@@ -26,7 +26,7 @@ from slidewise.engines.spark.log import Limits
 from slidewise.engines.spark.packing import BLOB, LABEL, PACKED, Packer, Unpacker
 from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.workers import DEFAULT_BYTES
-from slidewise.errors import InputError, InputTypeError, UnsupportedError
+from slidewise.errors import InputError, UnsupportedError
 from slidewise.planner.request import Request
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ _CLOCK = "__slidewise_clock"
 _KEY = "__slidewise_key_"
 _DELAY = "spark.watermarkDelayMs"
 """Spark notes a watermark in the column's metadata under this name."""
+NO_TIME = -62_000_000_000_000
+"""In milliseconds, in the year 5: where Spark's watermark sees events without a usable time. After Christ, because Spark's reports
+leave the era out."""
 _NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": "RocksDB",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -214,7 +217,7 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
         moment = F.when(moment <= limit, moment)
     if moment is column:
         return df.withWatermark(time, delay)
-    long_ago = F.timestamp_millis(F.lit(-(10**14)))
+    long_ago = F.timestamp_millis(F.lit(NO_TIME))
     return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)
 
 
@@ -247,14 +250,7 @@ def _check_session(spark: SparkSession) -> None:
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Spark's schema as Arrow's, timestamps in UTC whatever the session's zone."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    try:
-        found = to_arrow_schema(schema, timezone="UTC")
-    except PySparkException as error:
-        raise InputTypeError(f"a column cannot leave Spark: {error}; drop it or cast it") from error
-    return pa.schema([pa.field(field.name, field.type) for field in found])
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC", field.name)) for field in schema])
 
 
 def spark_schema(schema: pa.Schema, df: DataFrame, names: Mapping[str, str]) -> StructType:

@@ -47,8 +47,9 @@ def least(values: np.ndarray):
     threads = thread_count()
     if len(values) < LARGE or threads == 1:
         return values.min()
-    parts = np.array_split(values, threads)
-    return np.min(list(pool_of(threads).map(np.min, parts)))
+    mine, *parts = np.array_split(values, threads)
+    others = [pool_of(threads).submit(np.min, part) for part in parts]
+    return np.min([mine.min(), *(other.result() for other in others)])
 
 
 class Workers:
@@ -67,21 +68,29 @@ class Workers:
         self.stopped = True
 
     def each(self, tasks: list[Callable[[], None]]) -> None:
-        """Run all tasks; the first error (or Ctrl-C) stops the rest at their next piece."""
-        if len(tasks) == 1 or self.threads == 1:
-            for task in tasks:
-                task()
-            return
-        pool = pool_of(self.threads)
-        futures = [pool.submit(task) for task in tasks]
+        """Run all tasks, in this thread and in others; the first error (or Ctrl-C) stops the rest at their next piece."""
+        left = iter(tasks)
+
+        def work() -> None:
+            try:
+                for task in left:
+                    if self.stopped:
+                        break
+                    task()
+            except BaseException:
+                self.stopped = True
+                raise
+
+        others = [pool_of(self.threads).submit(work) for _ in range(min(self.threads, len(tasks)) - 1)]
         try:
-            for future in futures:
-                future.result()
+            work()
+            for other in others:
+                other.result()
         except BaseException:
             self.stopped = True
-            for future in futures:
-                future.cancel()
-            wait(futures)  # nothing goes on behind the caller's back
+            for other in others:
+                other.cancel()
+            wait(others)  # nothing goes on behind the caller's back
             raise
 
     def spread(self, part: Callable[[int, int], None], count: int) -> None:

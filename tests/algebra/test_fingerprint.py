@@ -89,6 +89,29 @@ def test_what_is_named_of_a_module_counts():
     assert fingerprint(of_settings()) != before[0]
 
 
+def test_what_only_the_second_function_names_of_a_module_counts():
+    settings = types.ModuleType("settings_of_somebody")
+    inner = types.ModuleType("settings_of_somebody.inner")
+    settings.A, settings.B, settings.inner, inner.A, inner.B = 1, 5, inner, 1, 5
+
+    def helper(x):
+        return x * settings.A * settings.inner.A
+
+    def of_module():
+        return lambda x: helper(x) + settings.B
+
+    def of_inner():
+        return lambda x: helper(x) + settings.inner.B
+
+    before = fingerprint(of_module()), fingerprint(of_inner())
+    settings.B = 7000
+    assert fingerprint(of_module()) != before[0]
+    inner.B = 7000
+    assert fingerprint(of_inner()) != before[1]
+    settings.B, inner.B = 5, 5
+    assert (fingerprint(of_module()), fingerprint(of_inner())) == before
+
+
 def test_a_function_that_calls_itself_has_one():
     def factorial(n):
         return 1 if n < 2 else n * factorial(n - 1)

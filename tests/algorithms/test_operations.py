@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -218,6 +220,19 @@ def test_slick_deque_takes_selective_or_invertible():
             require("slick_deque", case.typed)
     for op in (sw.max(), sw.argmax(), sw.first(), sw.count("x").operator):
         assert serves("slick_deque", op.typed((np.dtype(np.float64),) * op.inputs)) is None
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_the_first_of_equals_is_kept_where_equal_is_not_the_same(name):
+    op = sw.max().typed((object,))
+    if serves(name, op) is not None:
+        return
+    w = sw.Window(sw.max(), name)
+    for t, v in enumerate(["1.0", "1.00", "0.5", "1.000"]):
+        w.insert(t, Decimal(v))
+    assert str(w.query()) == "1.0"
+    w.evict()
+    assert str(w.query()) == "1.00"
 
 
 def test_who_refuses_names_one_that_serves():

@@ -1,6 +1,7 @@
 """Exact sums: equal to `math.fsum` bit for bit, the same state whatever the grouping, and nothing left of what has left."""
 
 import math
+import random
 import struct
 from fractions import Fraction
 
@@ -23,9 +24,9 @@ patterns = st.integers(0, 2**64 - 1).map(lambda word: struct.unpack("<d", struct
 adversarial = st.lists(finite | patterns | st.sampled_from([TINY, -TINY, LARGEST, -LARGEST, 2.0**-1022, 1.0, 2.0**53]), max_size=40)
 
 
-def nearest(xs) -> float:
-    """The float64 nearest to the exact sum, by fractions; infinite beyond the largest."""
-    exact = sum(map(Fraction, xs), Fraction(0))
+def nearest(xs, divisor: int = 1) -> float:
+    """The float64 nearest to the exact sum divided by a number, by fractions; infinite beyond the largest."""
+    exact = sum(map(Fraction, xs), Fraction(0)) / divisor
     try:
         return float(exact)
     except OverflowError:
@@ -53,6 +54,11 @@ def same_bits(a: float, b: float) -> bool:
 @example([LARGEST, 2.0**969])
 @example([LARGEST, 2.0**970])
 @example([-0.0, -0.0])
+@example([0.1, 8.4, 2.6])
+@example([LARGEST, LARGEST])
+@example([TINY, TINY, TINY, 0.0])
+@example([TINY, 0.0])
+@example([3 * TINY, 0.0])
 def test_equals_fsum(xs):
     found = SUM.lower(fold(SUM, xs))
     assert same_bits(found, nearest(xs)) or (found == 0 == nearest(xs))
@@ -60,8 +66,9 @@ def test_equals_fsum(xs):
         assert same_bits(found, math.fsum(xs))
     except OverflowError:  # fsum gives up where an intermediate sum overflows
         pass
-    if xs and math.isfinite(found):
-        assert same_bits(MEAN.lower(fold(MEAN, xs)), nearest(xs) / len(xs))
+    if xs:
+        mean = MEAN.lower(fold(MEAN, xs))
+        assert same_bits(mean, nearest(xs, len(xs))) or (mean == 0 == nearest(xs, len(xs)))
 
 
 @given(adversarial.filter(len), st.randoms(use_true_random=False))
@@ -69,6 +76,26 @@ def test_compiled_equals_fsum_in_every_grouping(xs, random):
     items = [(x,) for x in xs]
     for found in compiled_results(sw.sum(exact=True), (FLOAT,), items, lambda count: random.randrange(count)):
         assert same_bits(found, nearest(xs))
+
+
+@given(adversarial.filter(len), st.randoms(use_true_random=False))
+@example([0.1, 8.4, 2.6], random.Random(1))
+def test_compiled_means_are_rounded_once(xs, random):
+    items = [(x,) for x in xs]
+    for found in compiled_results(sw.mean(exact=True), (FLOAT,), items, lambda count: random.randrange(count)):
+        assert same_bits(found, nearest(xs, len(xs))) or (found == 0 == nearest(xs, len(xs)))
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.int32, np.bool_])
+@given(data=st.data())
+def test_exact_means_of_whole_numbers_are_rounded_once(kind, data):
+    largest = 1 if kind is np.bool_ else np.iinfo(kind).max
+    least = 0 if kind is np.bool_ else np.iinfo(kind).min
+    xs = data.draw(st.lists(st.integers(least, largest) | st.sampled_from([least, largest, largest // 3]), min_size=1, max_size=12))
+    found = compiled_results(sw.mean(exact=True), (np.dtype(kind),), [(kind(x),) for x in xs], lambda count: count // 2)
+    op = sw.mean(exact=True).resolved((np.dtype(kind),))
+    for mean in [*found, op.lower(fold(op, xs))]:
+        assert same_bits(mean, nearest(xs, len(xs))), xs
 
 
 @given(adversarial, adversarial)

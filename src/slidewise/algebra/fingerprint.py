@@ -47,14 +47,16 @@ class Walk:
     """Functions, classes and modules on the way: the how-manieth each of them is."""
 
     def __init__(self):
-        self.numbers: dict[int, int] = {}
+        self.numbers: dict[tuple[int, frozenset[str]], int] = {}
         self.met: list = []  # keeps them alive, for numbers go by id
 
-    def again(self, value) -> bytes | None:
-        """Which one it was, for what comes again: (f, g, f) is not (f, g, g)."""
-        if id(value) in self.numbers:
-            return _parts("again", str(self.numbers[id(value)]).encode())
-        self.numbers[id(value)] = len(self.met)
+    def again(self, value, names: Iterable[str] = ()) -> bytes | None:
+        """Which one it was, for what comes again: (f, g, f) is not (f, g, g). A module comes again only with the same names: of
+        another function that knows it, other attributes count."""
+        key = id(value), frozenset(names)
+        if key in self.numbers:
+            return _parts("again", str(self.numbers[key]).encode())
+        self.numbers[key] = len(self.met)
         self.met.append(value)
         return None
 
@@ -149,7 +151,7 @@ def _describe_module(module: types.ModuleType, walk: Walk, names: Iterable[str])
     head = f"{module.__name__} {getattr(module, '__version__', '')}".encode()
     if _is_known(module.__name__):
         return _parts("module", head)
-    if (before := walk.again(module)) is not None:  # modules import each other
+    if (before := walk.again(module, names)) is not None:  # modules import each other
         return before
     there = [name for name in sorted(set(names)) if hasattr(module, name)]
     found = [_parts(name, describe(getattr(module, name), walk, names)) for name in there]

@@ -11,7 +11,7 @@
     emit(op, OUT, OK, i, s)         write the lowered result and whether it is defined
     null_when_empty(op) -> bool     whether an empty window gives null (known when compiling)
     selective(op) -> bool           whether combine gives one of its arguments (known when compiling)
-    same(op, a, b) -> bool          whether two states are the same, to the bit
+    newer_won(op, kept, a, b) -> bool   whether a selective combine of a and b kept b
     open_state(op, V), ptr(a)       arrays -> raw pointers (no reference counts, no bounds checks)
     open_arrays(X)                  the same for a tuple of arrays; strided ones stay as they are
 
@@ -87,8 +87,9 @@ def selective(op):
     return op.operator.selective
 
 
-def same(op, a, b):
-    return a is b or _identical(a, b)
+def newer_won(op, kept, a, b):
+    # Equal is not the same: of Decimal("1.0") and Decimal("1.00"), in this order, the first stays.
+    return kept is b or (kept is not a and _identical(kept, b))
 
 
 def _identical(a, b) -> bool:
@@ -396,16 +397,16 @@ def _selective(op):
     return lambda op: answer
 
 
-@overload(same)
-def _same(op, a, b):
+@overload(newer_won)
+def _newer_won(op, kept, a, b):
     if (o := _typed(op)) is None:
         return None
     if o.kind == "wide":
         width = o.state.width
 
-        def impl(op, a, b):
+        def impl(op, kept, a, b):
             for k in range(width):
-                if _bits(a[k]) != _bits(b[k]):
+                if _bits(kept[k]) != _bits(b[k]):
                     return False
             return True
 
@@ -413,12 +414,12 @@ def _same(op, a, b):
     tests: list[str] = []
 
     def compare(k, path, leaf):
-        one, other = path.replace("s", "a", 1), path.replace("s", "b", 1)
+        one, other = path.replace("s", "kept", 1), path.replace("s", "b", 1)
         tests.append(f"_bits({one}) == _bits({other})")
         return ""
 
     o.state.build(compare, {})
-    return _made(f"def impl(op, a, b):\n    return {' and '.join(tests)}", {"_bits": _bits})
+    return _made(f"def impl(op, kept, a, b):\n    return {' and '.join(tests)}", {"_bits": _bits})
 
 
 @intrinsic

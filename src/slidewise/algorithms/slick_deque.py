@@ -30,6 +30,7 @@ from slidewise.algebra.kernel import (
     get,
     inverse,
     lift,
+    newer_won,
     null_when_empty,
     open_arrays,
     open_state,
@@ -37,7 +38,6 @@ from slidewise.algebra.kernel import (
     put,
     reset,
     row,
-    same,
     selective,
 )
 from slidewise.algorithms.checking import alike, fold, inexact, ordered
@@ -103,7 +103,10 @@ def size(st):
 @inlined
 def push(op, W, V, m, head, tail, position, s, scratch):
     """The new node, after those it wins against are dropped; gives the new tail."""
-    while tail > head and same(op, combine(op, scratch, get(op, V, (tail - 1) & m), s), s):
+    while tail > head:
+        older = get(op, V, (tail - 1) & m)
+        if not newer_won(op, combine(op, scratch, older, s), older, s):
+            break
         tail -= 1
     put(op, V, tail & m, s)
     W[tail & m] = position

@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Narrow, Operator
 from slidewise.errors import AggregateOverflowError, InputTypeError
-from slidewise.operators.exact import exact_floats
+from slidewise.operators.exact import exact_floats, mean_of_whole
 from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, public, refuse_text
 
 FLOAT_SUM = "n * 2^-53 * sum |x|"
@@ -267,6 +267,14 @@ def _widen_mean(n, total):
     return n, total, total >> 32
 
 
+def _lower_mean_once(s):
+    return mean_of_whole(s.n, s.total, s.total >> 32)
+
+
+def _lower_mean_total_once(s):
+    return mean_of_whole(s.n, s.low, s.high)
+
+
 def _lower_mean_object(s):
     return s.total / s.n
 
@@ -312,14 +320,17 @@ _MEAN = library(
     identity=Mean(0, 0),
     commutative=True,
     exact=False,
-    error=FLOAT_SUM + " / n; integers exact",
+    error=FLOAT_SUM + " / n; integers: a relative 2^-52",
     resolve=_resolve_mean,
 )
 
 
 def _resolve_mean_exact(inputs):
-    floats = kind_of(inputs[0]) in ("float", "object")
-    return exact_floats(_MEAN_EXACT, mean=True, inputs=inputs) if floats else _resolve_mean(inputs).with_(params=_MEAN_EXACT.params)
+    kind = kind_of(inputs[0])
+    if kind in ("float", "object"):
+        return exact_floats(_MEAN_EXACT, mean=True, inputs=inputs)
+    lower = _lower_mean_once if kind in ("bool", "small") else _lower_mean_total_once
+    return _resolve_mean(inputs).with_(params=_MEAN_EXACT.params, lower=lower, narrow=None)
 
 
 _MEAN_EXACT = _MEAN.with_(params=(("exact", True),), resolve=_resolve_mean_exact, exact=True, error="")
@@ -329,7 +340,7 @@ _MEAN_EXACT = _MEAN.with_(params=(("exact", True),), resolve=_resolve_mean_exact
 def mean_(*, exact: bool = False) -> Operator:
     """The arithmetic mean: the sum and the count, divided at the end. Integers are summed exactly (and invertibly).
 
-    `exact=True`: floats are, too, and the mean is `math.fsum(values) / n`.
+    `exact=True`: floats are, too, and the mean is the float nearest to the true one: it is rounded once.
 
     >>> sw.mean().fold([1, 2, 6])
     3.0

@@ -11,7 +11,8 @@ one, and subtracting subtracts them. So a state depends on nothing but which val
 exactly associative and commutative, `inverse` is exact, NaN and infinities are counted and leave no trace. A limb has room
 for the sum of 2^31 values (the count tells).
 
-`lower` carries, and rounds once, half to even: the nearest float64 of the true sum, bit for bit what `math.fsum` gives. Where
+`lower` carries (and divides, for a mean), and rounds once, half to even: the nearest float64 of the true sum, bit for bit what
+`math.fsum` gives, or of the true mean. Where
 the true sum rounds beyond the largest float64 the result is an infinity (`fsum` raises). Infinities give infinities; +inf
 and -inf together, or a NaN, give NaN. A sum of zeros is 0.0 whatever their signs.
 
@@ -36,6 +37,8 @@ _LIMB = 2**32
 _MASK = 2**32 - 1
 _FRACTION = 2**52 - 1
 _ROOM = 2**31
+_ONE, _ONE_SHIFT = FIRST + 1074 // 32, 1074 % 32
+"""Where the number 1 is: the limb, and the place in it."""
 
 
 @register_jitable
@@ -87,8 +90,19 @@ def _carry(s, sign, digits):
 
 
 @register_jitable
-def round_total(s):
-    """The nearest float64 of the total, half to even."""
+def _divide(digits, n):
+    """The digits divided by n < 2^31, in place; gives what is left over."""
+    left = 0
+    for k in range(LIMBS, -1, -1):
+        word = (left << 32) | digits[k]
+        digits[k] = word // n
+        left = word % n
+    return left
+
+
+@register_jitable
+def nearest(s, n):
+    """The nearest float64 of the total divided by n (1: of the total itself), half to even, rounded once."""
     if s[0] >= _ROOM:
         raise AggregateOverflowError("an exact sum holds at most 2^31 values")
     if s[1] > 0 or (s[2] > 0 and s[3] > 0):
@@ -102,18 +116,22 @@ def round_total(s):
     if _carry(s, 1, digits) < 0:
         sign = -1.0
         _carry(s, -1, digits)
+    left = _divide(digits, n) if n > 1 else 0
     top = LIMBS
-    while top >= 0 and digits[top] == 0:
+    while top > 0 and digits[top] == 0:
         top -= 1
-    if top < 0:
-        return 0.0
     length = 32 * top
     digit = digits[top]
     while digit > 0:
         digit >>= 1
         length += 1
-    if length <= 53:  # as it is: subnormal, or at most 53 bits above
-        return sign * math.ldexp(real(digits[0] + (digits[1] << 32)), -1074)
+    if length <= 53:  # a multiple of the least float of all, but for what is left over
+        mantissa = digits[0] + (digits[1] << 32)
+        if 2 * left > n or (2 * left == n and mantissa & 1 == 1):
+            mantissa += 1
+        if mantissa == 0 and left == 0:
+            return 0.0
+        return sign * math.ldexp(real(mantissa), -1074)
     # The 53 bits from `shift` on, then one bit to round by, then all that is below.
     shift = length - 53
     k, r = shift >> 5, shift & 31
@@ -127,7 +145,7 @@ def round_total(s):
     while below == 0 and k > 0:
         k -= 1
         below = digits[k]
-    if half == 1 and (below != 0 or mantissa & 1 == 1):
+    if half == 1 and (below != 0 or left != 0 or mantissa & 1 == 1):
         mantissa += 1
     exponent = shift - 1074
     if exponent > 971 or (exponent == 971 and mantissa == 2**53):
@@ -136,11 +154,24 @@ def round_total(s):
 
 
 def _lower_sum(s):
-    return round_total(s)
+    return nearest(s, 1)
 
 
 def _lower_mean(s):
-    return round_total(s) / real(s[0])
+    return nearest(s, s[0])
+
+
+@register_jitable
+def mean_of_whole(n, low, high):
+    """The nearest float64 of a total of whole numbers divided by n. Each of the n numbers is 2^32 h + l with 0 <= l < 2^32: `high`
+    is the sum of the h, and `low` the total modulo 2^64."""
+    lows = low - (high << 32)
+    s = np.zeros(WIDTH, np.int64)
+    s[0] = n
+    s[_ONE] = (lows & _MASK) << _ONE_SHIFT
+    s[_ONE + 1] = ((lows >> 32) << _ONE_SHIFT) + ((high & _MASK) << _ONE_SHIFT)
+    s[_ONE + 2] = (high >> 32) << _ONE_SHIFT
+    return nearest(s, n)
 
 
 def exact_floats(generic: Operator, mean: bool, inputs: tuple) -> Operator:

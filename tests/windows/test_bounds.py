@@ -152,6 +152,12 @@ def test_nan_and_infinity_in_a_delta_column():
     assert starts.tolist() == [0, 1, 1, 3, 4, 4, 6]
 
 
+def test_a_null_after_a_nan_is_in_the_next_delta_run():
+    values, valid = np.array([np.nan, 0.0, 1.0, 0.0, np.nan]), np.array([1, 0, 1, 0, 1], np.uint8)
+    starts, _ = frames(Ticks("delta", 3.0, column="x"), np.arange(5), np.array([0, 5]), column=(values, valid))
+    assert starts.tolist() == [0, 0, 1, 1, 3], "as after a number that is too far away"
+
+
 def test_a_null_neither_widens_nor_ends_a_delta_run():
     values, valid = np.array([1, 99, 2, 9]), np.array([1, 0, 1, 1], np.uint8)
     starts, _ = frames(Ticks("delta", 3, column="x"), np.arange(4), np.array([0, 4]), column=(values, valid))

@@ -268,14 +268,16 @@ def delta_runs(keys, values, valid, touched, width, begun):
         largest, smallest = np.empty(last - start, np.int64), np.empty(last - start, np.int64)
         l0 = l1 = s0 = s1 = 0
         seen = not_a_number = False
+        behind = start
         for p in range(start, last):
             if valid[p]:
                 x = values[p]
                 if seen and (x != x) != not_a_number:
-                    start = p
+                    start = behind
                     l0 = l1 = s0 = s1 = 0
                 not_a_number = x != x
                 seen = True
+                behind = p + 1
                 if not not_a_number:
                     while l1 > l0 and values[largest[l1 - 1]] <= x:
                         l1 -= 1

@@ -467,7 +467,7 @@ def delta_starts(values, valid, offsets, width, begun):
     largest, smallest = np.empty(n, np.int64), np.empty(n, np.int64)
     nulls = len(valid) > 0
     for key in range(len(offsets) - 1):
-        start = offsets[key]
+        start = behind = offsets[key]  # behind: the row after the last that was no null
         l0 = l1 = s0 = s1 = 0
         not_a_number = False
         seen = False
@@ -477,10 +477,11 @@ def delta_starts(values, valid, offsets, width, begun):
                 continue
             x = values[i]
             if seen and (x != x) != not_a_number:
-                start = i
+                start = behind
                 l0 = l1 = s0 = s1 = 0
             not_a_number = x != x
             seen = True
+            behind = i + 1
             if not not_a_number:
                 while l1 > l0 and values[largest[l1 - 1]] <= x:
                     l1 -= 1

@@ -297,3 +297,26 @@ def test_a_result_with_names_is_a_struct(values):
     live = sw.Live(windows={"all": 10}, aggs={"shape": sw.m4("v")}, time="t")
     live.push(events)
     assert live.query()["shape_all"] == out["shape_all"][2].as_py()
+
+
+def test_every_nan_is_one_key_beside_a_null():
+    """0.0 / 0.0 and a written NaN differ in a bit."""
+    keys = np.array([np.nan, -np.nan, 0.0, np.nan])
+    table = pa.table({"t": [1, 2, 3, 4], "k": pa.array(keys, mask=np.array([False, False, True, False])), "x": [1, 2, 4, 8]})
+    out = sw.rolling(table, time="t", by="k", windows={"all": sw.lifetime()}, aggs={"s": sw.sum("x")})
+    assert out["s_all"].to_pylist() == [1, 3, 4, 11]
+
+
+@pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]"])
+def test_nan_in_a_pandas_column_is_a_null_beside_others_too(kind):
+    import pandas as pd
+
+    x = pd.Series([0.0, 1.0, 2.0, 3.0], dtype=kind) / pd.Series([0.0, 1.0, 1.0, 1.0], dtype=kind)
+    for missing in (None, 2):
+        if missing is not None:
+            x[missing] = pd.NA
+        frame = pd.DataFrame({"t": [1, 2, 3, 4], "x": x})
+        out = sw.rolling(frame, time="t", windows=sw.rows(4), aggs={"n": sw.count("x"), "s": sw.sum("x")})
+        known = [0, 1, 2, 3] if missing is None else [0, 1, 1, 2]
+        assert out["n_4r"].tolist() == known
+        assert out["s_4r"].tolist()[1:] == ([1.0, 3.0, 6.0] if missing is None else [1.0, 1.0, 4.0])

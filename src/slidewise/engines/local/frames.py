@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, fixed_width, raw
@@ -177,9 +178,11 @@ def _arrow(series) -> pa.Array:
         )
         return fixed_width(ticks, (ticks != NAT).view(np.uint8) if missing else None, found)
     found = _one(pa.array(series.array, from_pandas=True))
-    if pa.types.is_floating(found.type) and found.null_count == 0:
+    if not pa.types.is_floating(found.type):
+        return found
+    if found.null_count == 0:
         return _without_nan(found.to_numpy(zero_copy_only=False))
-    return found
+    return pc.if_else(pc.is_nan(found), pa.scalar(None, found.type), found)
 
 
 def _one(column) -> pa.Array:

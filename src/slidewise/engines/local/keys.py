@@ -45,9 +45,9 @@ def _codes(column) -> tuple[np.ndarray, int]:
     array = one_array(column)
     if pa.types.is_floating(kind):
         array = pc.add(array.cast(pa.float64()), 0.0)
-        numbers = array.to_numpy(zero_copy_only=False)
-        if array.null_count == 0 and np.isnan(numbers).any():  # every NaN is the same key, whatever its bits
-            array = pa.array(np.where(np.isnan(numbers), np.nan, numbers))
+        missing = pc.is_nan(array)
+        if pc.any(missing).as_py():  # every NaN is the same key, whatever its bits; a null stays a null
+            array = pc.if_else(missing, pa.scalar(np.nan), array)
     if pa.types.is_integer(kind) and array.null_count == 0 and len(array):
         numbers = array.to_numpy(zero_copy_only=False)
         if numbers.dtype.itemsize < 8:  # 100 - -100 leaves int8

@@ -243,3 +243,12 @@ def test_the_form_that_fits_columns_at_hand():
     assert fitting(op, (np.array([MIN]),)) is op
     floats = sw.sum().typed((np.dtype(np.float64),))
     assert narrowed(floats) is None and fitting(floats, (np.ones(3),)) is floats
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_what_is_counted_again_of_a_mean_is_its_total_not_its_number(dtype):
+    w = sw.Window(sw.mean(), dtype=dtype, time_dtype=np.int64)
+    for t in range(6):
+        w.insert(t, 2**61)
+        assert w.query() == 2.0**61
+    w.check()

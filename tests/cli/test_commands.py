@@ -250,35 +250,6 @@ sink = { format = "parquet", path = "out" }
     assert numbers[1] == list(range(len(numbers[1])))
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_ctrl_c_ends_a_batch_at_once(tmp_path: Path) -> None:
-    """There is nothing to wait for, and nothing is left behind that would be in the way of the next run."""
-    (tmp_path / "slow.py").write_text(
-        "import time\nimport slidewise as sw\n"
-        "slow = sw.operator(lift=int, combine=lambda a, b: time.sleep(1) or max(a, b), identity=0, name='slow')\n",
-        encoding="utf-8",
-    )
-    sink = ["--set", "sink.format=parquet", "--set", "sink.path=out"]
-    command = ["run", str(job(tmp_path)), *sink, "--set", 'aggregates={ slow = "slow.py:slow(amount)" }']
-    running = subprocess.Popen(
-        [sys.executable, "-m", "slidewise", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": _path()},
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 300
-    while not list(tmp_path.glob("out/_temporary")) and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.2)
-    os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=60)
-    assert (running.returncode, err.strip()) == (1, "slidewise: interrupted")
-    done = slidewise("run", str(job(tmp_path)), *sink)
-    assert done.returncode == 0, done.stderr
-
-
 def _batches(folder: Path) -> list[int]:
     """Micro-batches that were written whole."""
     return sorted(int(mark.parent.name.removeprefix("batch=")) for mark in folder.glob("out/batch=*/_SUCCESS"))

@@ -20,7 +20,7 @@ OBJECTS = [
     (name, "object")
     for name in ("min", "max", "argmin", "argmax", "first", "last", "nth_youngest", "m4", "min_count", "max_count", "count(x)",
                  "collect", "collect_distinct", "concat", "top_k", "approx_distinct(small)", "approx_count(small)", "bloom",
-                 "naive_bayes", "any", "all")
+                 "naive_bayes")
 ]
 
 

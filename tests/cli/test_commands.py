@@ -250,6 +250,53 @@ sink = { format = "parquet", path = "out" }
     assert numbers[1] == list(range(len(numbers[1])))
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_ctrl_c_ends_a_batch_at_once(tmp_path: Path) -> None:
+    """One line, no trace, no minute of waiting for the task that runs, and nothing that is in the way of the next run."""
+    begun = tmp_path / "begun"
+    (tmp_path / "slow.py").write_text(
+        "import pathlib, time\nfrom pyspark import TaskContext\nimport slidewise as sw\n"
+        "def wait(a, b):\n"
+        "    if TaskContext.get() is not None:\n"
+        f"        pathlib.Path({str(begun)!r}).touch()\n"
+        "        time.sleep(600)\n"
+        "    return max(a, b)\n"
+        "slow = sw.operator(lift=lambda x: x, combine=wait, identity=0, name='slow')\n",
+        encoding="utf-8",
+    )
+    sink = ["--set", "sink.format=parquet", "--set", "sink.path=out"]
+    command = ["run", str(job(tmp_path)), *sink, "--set", 'aggregates={ slow = "slow.py:slow(amount)" }']
+    running = subprocess.Popen(
+        [sys.executable, "-m", "slidewise", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": _path(), "PYTHONWARNINGS": "ignore:operator:UserWarning"},
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 300
+    while not begun.exists() and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.2)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: Java and the workers get it, too
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (1, "", "slidewise: interrupted\n")
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, EOFError])
+def test_whatever_is_interrupted_says_so(raised: type[BaseException], monkeypatch, capsys) -> None:
+    import slidewise.cli.app as commands
+    from slidewise.cli import main
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(commands, "algorithms_of", interrupted)
+    assert main(["algorithms"]) == 1
+    assert capsys.readouterr().err.strip() == "slidewise: interrupted"
+
+
 def _batches(folder: Path) -> list[int]:
     """Micro-batches that were written whole."""
     return sorted(int(mark.parent.name.removeprefix("batch=")) for mark in folder.glob("out/batch=*/_SUCCESS"))

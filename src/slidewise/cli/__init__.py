@@ -6,7 +6,7 @@
     terminal.py   where people read (a terminal) and where machines do (--json); progress
     doctor.py     what `slidewise doctor` looks at
 
-Exit code 0, 1 for a failed run, 2 for wrong usage or a wrong job file.
+Exit code 0, 1 for a run that failed or was interrupted, 2 for wrong usage or a wrong job file.
 """
 
 from slidewise.cli.outcome import main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -39,12 +41,12 @@ def run(file: str, settings: list[str], *, dry_run: bool, quiet: bool, as_json: 
 
 
 def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> Summary:
-    """Run it with progress on a terminal; Ctrl-C asks a stream to end, a second one insists."""
+    """Run it with progress on a terminal; Ctrl-C asks a stream to end and a batch to give up, a second one insists."""
     stop = threading.Event()
     progress = terminal.Progress(checked.document.name, quiet=quiet)
     with spark_log() as log, progress, asked_to_stop(stop, progress.note, at_once=not checked.streams) as install:
         try:
-            return run_job(
+            summary = run_job(
                 checked,
                 on_step=progress.step,
                 stop=stop,
@@ -53,6 +55,9 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
                 on_session=install,
                 note=None if quiet else progress.part,
             )
+            if summary.state == "stopped" and not checked.streams:
+                raise KeyboardInterrupt
+            return summary
         except RunError as error:
             raise RunError(f"{checked.document.name} failed: {error}{log.kept(checked.document.origin.secrets.hide)}") from error
 
@@ -104,26 +109,42 @@ def _show(table: pa.Table, title: str) -> None:
 @contextlib.contextmanager
 def asked_to_stop(stop: threading.Event, note: Any, *, at_once: bool = False) -> Iterator[Any]:
     """Signals set `stop`; gives a function that installs the handlers (again: Spark puts its own in their place).
-    at_once: there are no micro-batches to end after."""
+    at_once: there are no micro-batches to end after, so only what runs in Java is asked; all else is cut off."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def handle(number: int, frame: Any) -> None:
-        if stop.is_set() or at_once:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set() or (at_once and not _waits_for_java(frame)):
             raise KeyboardInterrupt
         stop.set()
-        note("ending after this micro-batch (once more to stop at once)")
+        note(f"ending {'' if at_once else 'after this micro-batch '}(once more to stop at once)")
 
     def install() -> None:
         if threading.current_thread() is threading.main_thread():
             for number in before:
                 signal.signal(number, handle)
 
+    logging.getLogger().addFilter(_is_news)
     try:
         yield install
     finally:
+        logging.getLogger().removeFilter(_is_news)
         if threading.current_thread() is threading.main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _waits_for_java(frame: FrameType | None) -> bool:
+    """Whether an answer is awaited here: whoever leaves without it cannot even tell Spark to stop."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("py4j."):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """py4j shows a trace of every Ctrl-C that comes in its way."""
+    return not record.getMessage().startswith("KeyboardInterrupt while sending command")
 
 
 class _Log:

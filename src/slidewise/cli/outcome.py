@@ -13,7 +13,9 @@ import traceback
 from slidewise.errors import JobError, SlidewiseError
 
 OK, FAILED, WRONG = 0, 1, 2
-"""Done; a run that failed; wrong usage or a wrong job file."""
+"""Done; a run that failed or was interrupted; wrong usage or a wrong job file."""
+_CAUGHT = 130
+"""What Typer makes of Ctrl-C, in some of its generations; no command of ours gives it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = app(args=given, prog_name="slidewise", standalone_mode=False)
         sys.stdout.flush()
+        if result == _CAUGHT:
+            return told("interrupted", FAILED)
         return result if isinstance(result, int) else OK
     except BrokenPipeError:
         # Whoever read our output has seen enough. Python would complain once more when it closes the pipe.

@@ -57,7 +57,8 @@ Result columns are named after aggregate and window: `total_1h`, `p95_100r`.
   say so (`password`, `token`, ...), are never printed.
 - Paths are relative to the job file.
 - `--dry-run` checks and stops; `--explain` shows the plan and stops.
-- Ctrl-C ends a stream after the micro-batch that runs; the next run goes on there.
+- Ctrl-C ends a stream after the micro-batch that runs; the next run goes on there. A batch is given up at
+  once, and nothing of it is in the way of the next run.
 - The same file runs as a batch with `--set mode=batch`: the tables of streams are then ignored.
 - A job runs no code but what it names: the Python files of its operators, `spark.packages` and `spark.conf`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ def run(
     on_session: Callable[[], None] = lambda: None,
     note: Callable[[str], None] | None = None,
 ) -> Summary:
-    """Run the job to its end, or until `stop` is set.
+    """Run the job to its end, or until `stop` is set: a stream then ends after a micro-batch, a batch is given up.
 
     on_step is told of each micro-batch; show is given the rows of the sink `console`; log is a file for Spark's own words;
     on_session is called when Spark is up (it sets signal handlers of its own when it starts); note is told what is being done.
@@ -63,7 +64,7 @@ def run(
                 told("first micro-batch, compiling")
                 return _run_stream(checked, summary, spark, on_step, stop or threading.Event(), show or _print)
             with contextlib.nullcontext() if note is None else tasks_told(spark, note):
-                return _run_batch(checked, summary, spark, show or _print)
+                return _run_batch(checked, summary, spark, stop or threading.Event(), show or _print)
     except SlidewiseError:
         raise
     except Exception as error:
@@ -87,7 +88,38 @@ def _run_here(checked: Checked, summary: Summary, show: Show) -> Summary:
     return summary.ended()
 
 
-def _run_batch(checked: Checked, summary: Summary, spark: SparkSession, show: Show) -> Summary:
+def _run_batch(checked: Checked, summary: Summary, spark: SparkSession, stop: threading.Event, show: Show) -> Summary:
+    try:
+        with _given_up(spark, stop):
+            return _compute(checked, summary, spark, show)
+    except Exception:
+        if stop.is_set():
+            return summary.ended("stopped")
+        raise
+
+
+@contextlib.contextmanager
+def _given_up(spark: SparkSession, stop: threading.Event) -> Iterator[None]:
+    """From when `stop` is set on, all Spark jobs that are begun inside are cancelled."""
+    tag, context, ended = f"slidewise-{uuid.uuid4().hex}", spark.sparkContext, threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.2):
+            if stop.is_set():
+                context.cancelJobsWithTag(tag)
+
+    watcher = threading.Thread(target=watch, name="slidewise-stop", daemon=True)
+    context.addJobTag(tag)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+        context.removeJobTag(tag)
+
+
+def _compute(checked: Checked, summary: Summary, spark: SparkSession, show: Show) -> Summary:
     from slidewise.pipeline.sinks import write_batch
     from slidewise.pipeline.sources import batch_frame
 

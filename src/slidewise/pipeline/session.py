@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,9 @@ def open_session(name: str, job: schema.Job, log: Path | None) -> Iterator[Spark
     try:
         yield session
     finally:
-        session.stop()
+        with warnings.catch_warnings():  # a session that has died cannot be stopped, and what killed it is told elsewhere
+            warnings.simplefilter("ignore", RuntimeWarning)
+            session.stop()
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.times import missing
-from slidewise.planner.inputs import MOMENTS, NUMBERS
+from slidewise.operators.making import MOMENTS, NUMBERS
 
 _NUMBERS = "biuf"
 

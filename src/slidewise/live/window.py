@@ -22,12 +22,11 @@ import numpy as np
 from slidewise.algebra.operator import Bound, Operator
 from slidewise.algorithms import algorithm as algorithm_named
 from slidewise.algorithms import serves
-from slidewise.algorithms.fiba_forest import checked_arity
+from slidewise.algorithms.protocol import Algorithm
 from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
 from slidewise.live.inorder import InOrder
 from slidewise.live.snapshot import pack, unpack
 from slidewise.live.times import times_named, times_of
-from slidewise.live.tree import Tree
 from slidewise.live.values import Values, _dtype, values_of
 
 _DTYPE = re.compile(r"[<>|=]?([biuf][1248]|[mM]8\[\d*[a-z]{1,2}\])")
@@ -62,6 +61,8 @@ class Window:
         self._op = op
         self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
         if min_arity is not None:
+            from slidewise.algorithms.fiba_forest import checked_arity
+
             checked_arity(min_arity)
         self._insist, self._min_arity = insist, min_arity
         # None until the types are known; see _begin
@@ -108,10 +109,9 @@ class Window:
         if typed.compiled and not self._times.compiled:
             typed = typed.as_object()
         self._refuse_if_needed(typed)
-        if self._algorithm.info.order == "any":
-            self._store = Tree(self._algorithm, typed, self._times.compiled, self._min_arity)
-        else:
-            self._store = InOrder(self._algorithm, typed, self._times.compiled)
+        kind = _keeper(self._algorithm)
+        arity = (self._min_arity,) if kind is not InOrder else ()
+        self._store = kind(self._algorithm, typed, self._times.compiled, *arity)
 
     @property
     def _whole_only(self) -> bool:
@@ -367,7 +367,7 @@ class Window:
             typed = op.typed(tuple(_stored_dtype(d) for d in head["inputs"]))
             if w._values is None or w._times is None or not _fit(w._values, typed.inputs, head["layout"] == "object"):
                 raise StateError("stored state is damaged: its types do not fit each other")
-            kind = Tree if w._algorithm.info.order == "any" else InOrder
+            kind = _keeper(w._algorithm)
             if head["layout"] == "object":
                 typed = typed.as_object()
             elif not typed.compiled or head["layout"] not in kind.layouts(typed):
@@ -378,6 +378,15 @@ class Window:
             raise
         except (SlidewiseError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"stored state is damaged: {error}") from error
+
+
+def _keeper(algorithm: Algorithm) -> Any:
+    """What keeps the window of an algorithm. Trees, a tenth of a second of imports, only where one is asked for."""
+    if algorithm.info.order != "any":
+        return InOrder
+    from slidewise.live.tree import Tree
+
+    return Tree
 
 
 class Broken:

@@ -18,6 +18,13 @@ from slidewise.algebra.casts import real, truth, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputError, InputTypeError
 
+NUMBERS = frozenset(
+    "product geomean var std covariance correlation slope quantile histogram bit_and bit_or bit_xor".split()
+)
+"""Operators of the library that only numbers make sense to ..."""
+MOMENTS = NUMBERS | {"sum", "mean", "median"}
+"""... and those that moments cannot be added up by."""
+
 
 class Entry(NamedTuple):
     """A line of the registry: the public function, the names of its inputs, and parameters that serve as an example."""

@@ -15,13 +15,7 @@ import pyarrow as pa
 
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
-
-NUMBERS = frozenset(
-    "product geomean var std covariance correlation slope quantile histogram bit_and bit_or bit_xor".split()
-)
-"""Operators of the library that only numbers make sense to ..."""
-MOMENTS = NUMBERS | {"sum", "mean", "median"}
-"""... and those that moments cannot be added up by."""
+from slidewise.operators.making import MOMENTS, NUMBERS
 
 KINDS = ("number", "ticks", "rank", "position", "object")
 

@@ -4,6 +4,9 @@ int64        as it is
 float64      its bits, flipped so that the order of the integers is the order of the floats; NaN is refused
 datetime64   its count of units; `datetime` comes back as `datetime`, time-zone aware ones in the zone of the first
 object       anything comparable, for the interpreted path only
+
+A coding never changes. One of datetimes may leave open whether they have a time zone: `settled_by` gives the one that the first
+event makes of it.
 """
 
 import re
@@ -33,9 +36,15 @@ class Times:
     """How one window's times are coded. `name` is what is stored beside a state."""
 
     compiled = True
+    open = False
+    """Whether the first datetime has still to say if there is a time zone."""
 
     def __init__(self, name: str):
         self.name = name
+
+    def settled_by(self, ts) -> "Times":
+        """The coding once events at these times are there."""
+        return self
 
     def code(self, t):
         raise NotImplementedError
@@ -98,11 +107,31 @@ class FloatTimes(Times):
         return float(codes_float(np.int64(code)))
 
 
+_SUFFIXES = {
+    (False, None): "",
+    (False, False): "|plain",
+    (False, True): "|zoned",
+    (True, None): "|any datetime",
+    (True, False): "|datetime",
+    (True, True): "|aware",
+}
+"""What a name says of datetimes beside their type: whether they come back as `datetime`, and whether they have a time zone."""
+
+
 class DatetimeTimes(Times):
-    def __init__(self, dtype: np.dtype, python: bool = False, zone=None):
-        super().__init__(dtype.str + ("" if not python else "|aware" if zone is not None else "|datetime"))
-        self.dtype, self.python, self.zone = dtype, python, zone
-        self.aware: bool | None = None if not python else zone is not None
+    """`aware`: whether datetimes have a time zone, None while that is open. A datetime64 has none; beside others it is UTC."""
+
+    def __init__(self, dtype: np.dtype, python: bool = False, aware: bool | None = None, zone=None):
+        super().__init__(dtype.str + _SUFFIXES[python, aware])
+        self.dtype, self.python, self.aware, self.zone = dtype, python, aware, zone
+        self.open = aware is None
+
+    def settled_by(self, ts):
+        if self.open and not (isinstance(ts, np.ndarray) and ts.dtype.kind == "M"):
+            for t in ts:
+                if isinstance(t, datetime):
+                    return DatetimeTimes(self.dtype, self.python, t.tzinfo is not None, t.tzinfo)
+        return self
 
     def code(self, t):
         if missing(t):
@@ -110,9 +139,7 @@ class DatetimeTimes(Times):
         if isinstance(t, datetime):
             nanoseconds = getattr(t, "nanosecond", 0)
             aware = t.tzinfo is not None
-            if self.aware is None:
-                self.aware, self.zone = aware, t.tzinfo
-            if aware != self.aware:
+            if not self.open and aware != self.aware:
                 raise InputTypeError(f"times with and without a time zone cannot be compared: {t!r}")
             if aware:
                 t = t.astimezone(UTC).replace(tzinfo=None)
@@ -190,7 +217,7 @@ def times_of(example, time_dtype=None) -> Times:
         if time_dtype is object:
             return ObjectTimes()
         if time_dtype is datetime:
-            return DatetimeTimes(_MICROSECONDS, python=True, zone=getattr(example, "tzinfo", None))
+            return DatetimeTimes(_MICROSECONDS, python=True)
         try:
             dtype = np.dtype(time_dtype)
         except TypeError as error:
@@ -219,7 +246,7 @@ def times_of(example, time_dtype=None) -> Times:
         finer = getattr(example, "nanosecond", None) is not None
         if finer:  # a pandas Timestamp: nanoseconds
             return DatetimeTimes(np.dtype("datetime64[ns]"))
-        return DatetimeTimes(_MICROSECONDS, python=True, zone=example.tzinfo)
+        return DatetimeTimes(_MICROSECONDS, python=True)
     return ObjectTimes()
 
 
@@ -231,11 +258,12 @@ def times_named(name: str) -> Times:
         return FloatTimes()
     if name == "object":
         return ObjectTimes()
-    text, _, python = name.partition("|")
-    if not re.fullmatch(r"[<>]M8\[\d*[a-z]{1,2}\]", text) or python not in ("", "datetime", "aware"):
+    text, bar, said = name.partition("|")
+    meaning = {suffix: of for of, suffix in _SUFFIXES.items()}.get(bar + said)
+    if not re.fullmatch(r"[<>]M8\[\d*[a-z]{1,2}\]", text) or meaning is None:
         raise InputTypeError(f"unknown times {name!r}")
-    dtype = np.dtype(text)
-    return DatetimeTimes(dtype, python=bool(python), zone=UTC if python == "aware" else None)
+    python, aware = meaning
+    return DatetimeTimes(np.dtype(text), python, aware, UTC if aware else None)
 
 
 def _wrong(t, wanted: str, dtype: str) -> InputTypeError:

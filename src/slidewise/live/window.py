@@ -130,18 +130,37 @@ class Window:
     def _begin(self, t, v):
         """Fix the types by a first event, if it is a good one."""
         values = self._values if self._values is not None else values_of(self._op, v)
-        times = self._times if self._times is not None else times_of(t)
+        times = self._times if self._times is not None else times_of(t).settled_by((t,))
         times.code(t)
         values.row(v)
         self._values, self._times = values, times
         self._build()
 
+    @property
+    def _types(self) -> tuple:
+        return self._values, self._times, self._store, self._sample
+
+    def _forget(self, before: tuple):
+        """An event was refused: the types and the time zone that it would have fixed are open again."""
+        if not isinstance(self._store, Broken):
+            self._values, self._times, self._store, self._sample = before
+
     # ---- changes ---------------------------------------------------------------------------------------------------
 
     def insert(self, t, v=None) -> None:
         """Insert the value v at time t; several inputs: v is a tuple. Trees combine a repeated time on the right."""
+        before = self._types
+        try:
+            self._insert(t, v)
+        except BaseException:
+            self._forget(before)
+            raise
+
+    def _insert(self, t, v):
         if self._store is None:
             self._begin(t, v)
+        if self._times.open:
+            self._times = self._times.settled_by((t,))
         code, row = self._times.code(t), self._values.row(v)
         if self._whole_only:
             self._refuse_floats((value,) for value in row)
@@ -163,11 +182,20 @@ class Window:
             vs = list(vs)
         if len(ts) == 0:
             return
+        before = self._types
+        try:
+            self._bulk_insert(ts, vs)
+        except BaseException:
+            self._forget(before)
+            raise
+
+    def _bulk_insert(self, ts, vs):
         if self._store is None:
             first = vs[0] if vs is not None and len(vs) else None
             if isinstance(vs, tuple) and (self._op.inputs or 0) > 1 and all(isinstance(c, np.ndarray) for c in vs):
                 first = tuple(c[0] for c in vs)
             self._begin(ts[0], first)
+        self._times = self._times.settled_by(ts)
         columns = self._values.columns(vs, len(ts))
         if self._whole_only:
             self._refuse_floats(columns)

@@ -1,6 +1,7 @@
 """Bulk insert: m entries in the order of time, in amortised O(log d + m (1 + log(d / m))).
 
-bulk-fiba-2023 section 5. Entries younger than the youngest are appended. The others share one pass:
+bulk-fiba-2023 section 5. Entries younger than the youngest are appended, a leaf at a time. The others
+share one pass:
 
     search     for each entry its leaf, from the leaf of the one before: up to the lowest node that has a later time, and down,
                unless it belongs to the same place. An entry whose time is there, perhaps in an inner node, is noted to be
@@ -50,12 +51,14 @@ from slidewise.algorithms.fiba_nodes import (
     child,
     copy_child,
     copy_entry,
+    has_fingers,
     has_room,
     hi_of,
     level_of,
     lo_of,
     new_node,
     open_gap,
+    own_slot,
     place,
     row,
     set_child,
@@ -99,7 +102,30 @@ def bulk_insert(k, op, A, H, N, V, TS, W, lo, hi, G, batch):
             return lo
         insert(k, op, A, H, N, V, TS[lo], get(op, W, lo))
         lo += 1
+        if has_fingers(k):
+            lo = fill_finger(k, op, H, N, V, TS, W, lo, hi)
     return lo
+
+
+@inlined
+def fill_finger(k, op, H, N, V, TS, W, lo, hi):
+    """Append as many of the entries lo .. hi - 1, all younger than the youngest, as the right finger has room for. Returns the
+    first that is left."""
+    u = H[RIGHTMOST]
+    x = row(k, u)
+    head = N[x]
+    free = hi_of(head)
+    count = min(hi - lo, cap(k) - 1 - size_of(head), cap(k) - free)
+    N[x] = head + count * ONE_MORE
+    H[SIZE] += count
+    at, own = slot(k, u) + free, own_slot(k, u)
+    whole = get(op, V, own)
+    for j in range(count):
+        N[x + TIMES + free + j] = TS[lo + j]
+        put(op, V, at + j, get(op, W, lo + j))
+        whole = combine(op, whole, whole, get(op, W, lo + j))
+    put(op, V, own, whole)
+    return lo + count
 
 
 @kernel

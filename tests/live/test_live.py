@@ -1,5 +1,6 @@
 """`sw.Live`: events one by one or in frames, answers at any time, snapshots."""
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pandas as pd
@@ -31,7 +32,7 @@ def test_each_key_at_its_youngest_event(events, single):
             live.push(event)
     else:
         live.push(table_of(events))
-    naive = NaiveKeyed(make_spec(WINDOWS, AGGS))
+    naive = NaiveKeyed(dataclasses.replace(make_spec(WINDOWS, AGGS), arrival=True))
     naive.push(events)
     assert len(live) == sum(map(len, naive.events.values()))
     assert sorted(live.keys(), key=repr) == sorted((key for (key,) in naive.events), key=repr)
@@ -87,6 +88,55 @@ def test_a_dict_that_is_used_again_is_another_event():
     live.push([event])
     event["x"] = -1
     assert live.query() == {"all_10": [1, 10, 100, 100]}
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_ties_go_by_arrival(single):
+    """As on a frame: `order=` first, then as events came, whatever their values; late ones too, and across a snapshot."""
+    asked = dict(windows=[sw.rows(3), sw.time(10)], aggs={"all": sw.collect("x"), "first": sw.first("x")}, time="t")
+    events = [{"t": t, "x": x, "o": o} for t, x, o in [(1, 3, 0), (2, 9, 0), (2, 1, 0), (1, 2, 0), (2, 5, 0), (2, 0, -1)]]
+    for order, all_, last in ((None, [3, 2, 9, 1, 5, 0], [1, 5, 0]), ("o", [3, 2, 0, 9, 1, 5], [9, 1, 5])):
+        live = sw.Live(**asked, order=order)
+        for part in [[e] for e in events] if single else [events[:3], events[3:]]:
+            live.push(part[0] if single else pa.Table.from_pylist(part))
+            live.query()
+        wanted = {"all_3r": last, "first_3r": last[0], "all_10": all_, "first_10": 3}
+        assert live.query() == wanted
+        back = sw.Live.from_bytes(live.to_bytes(), **asked, order=order)
+        assert back.query() == wanted
+        on_frame = sw.rolling(pa.Table.from_pylist(events), **asked, order=order, emit="latest").to_pylist()[0]
+        assert {name: on_frame[name] for name in wanted} == wanted
+
+
+def test_times_at_the_ends_of_int64():
+    live = sw.Live(windows=[sw.time(2**63 - 1), sw.time(5, offset=2**62)], aggs={"n": sw.count()}, time="t", ties="arrival")
+    live.push([{"t": -(2**63)}, {"t": -(2**63) + 1}, {"t": -3}])
+    assert tuple(live.query().values()) == (3, 0)
+    assert tuple(live.query(at=-(2**62)).values()) == (2, 1)
+    live = sw.Live(windows=[sw.time(5, slide=3)], aggs={"n": sw.count()}, time="t")
+    live.push({"t": 4})
+    with pytest.raises(InputError, match="not taken in"):
+        live.push(pa.table({"t": [2**63 - 1]}))
+    with pytest.raises(InputError, match="can be counted"):
+        live.query(at=2**63 - 1)
+    assert live.query(at=6) == {"n_5_slide_3": 1} and len(live) == 1
+
+
+@pytest.mark.parametrize("ties", ["peers", "arrival"])
+def test_a_boundary_has_one_value_whatever_the_ties(ties):
+    """Rows exactly on a boundary get what the boundary has, all rows of its time: what emit="slide" gives there."""
+    asked = dict(windows={"w": sw.time(10, slide=5)}, aggs={"all": sw.collect("x")}, time="t", ties=ties)
+    frame = pd.DataFrame({"t": [0, 5, 10, 10, 12], "x": [1, 2, 3, 4, 5]})
+    table = pa.Table.from_pandas(frame)
+    live = sw.Live(**asked)
+    live.push(table)
+    wanted = [[1], [1, 2], [2, 3, 4], [2, 3, 4], [2, 3, 4]]
+    assert sw.rolling(table, **asked).column("all_w").to_pylist() == wanted
+    assert sw.rolling(pl.from_arrow(table), **asked)["all_w"].to_list() == wanted
+    assert [list(x) for x in sw.rolling(frame, **asked)["all_w"]] == wanted
+    assert live.query() == {"all_w": wanted[-1]} and live.query(at=10) == {"all_w": wanted[2]}
+    boundaries = sw.rolling(table, **asked, emit="slide").to_pydict()
+    assert boundaries["t"][:3] == [0, 5, 10] and boundaries["all_w"][:3] == wanted[:3]
 
 
 def test_without_a_key_and_with_several():

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.windows.naive import Rows, members, members_at
 
+from slidewise.errors import InputError
+from slidewise.windows.boundaries import answers, moments_by_key
 from slidewise.windows.bounds import CLOSED, frames, frames_as_of
 from slidewise.windows.clock import Ticks
 
@@ -122,6 +124,76 @@ def test_times_at_the_ends_of_int64():
     starts, ends = frames(Ticks("time", high), times, offsets, closed="both")
     assert starts.tolist() == [0, 0, 1, 2]
     assert ends.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("closed", list(CLOSED))
+@pytest.mark.parametrize("window", [Ticks("time", 2**63 - 1), Ticks("time", 10, offset=2**62), Ticks("time", 2**63 - 1, offset=1)])
+def test_rows_at_the_ends_of_int64_follow_the_definition(window, closed):
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    for times in ([low, low, low + 1, -5, -5], [low + 9, 0, high], [low, 2**62 + low, 2**62 + low + 1]):
+        if window.range + window.offset > high and times[-1] == high:
+            continue
+        starts, ends = frames(window, np.array(times), np.array([0, len(times)]), closed=closed)
+        rows = Rows(["k"] * len(times), times)
+        for i in range(len(times)):
+            assert list(range(starts[i], ends[i])) == members(window, rows, i, closed)
+
+
+@pytest.mark.parametrize(
+    ("window", "times", "listed"),
+    [
+        (Ticks("time", 5, slide=3), [0, 2**63 - 2], False),
+        (Ticks("time", 5, slide=3), [-(2**63) + 1, 0], False),
+        (Ticks("tumbling", 10, slide=10), [-(2**63) + 1], False),
+        (Ticks("time", 2**62, slide=2**40), [0, 2**62 + 5], True),
+        (Ticks("time", 2**64), [-(2**63), 2**63 - 1], False),
+        (Ticks("session", 2**64), [-(2**63), 2**63 - 1], False),
+        (Ticks("time", 5.0, slide=1.0), [0.0, 1e17], False),
+    ],
+    ids=str,
+)
+def test_times_without_room_for_the_window_are_refused(window, times, listed):
+    """Neither wrapped around nor counted for ever."""
+    times = np.array(times)
+    with pytest.raises(InputError, match="can be counted from"):
+        if listed:
+            moments_by_key([window], times, np.array([0, len(times)]), "right")
+        else:
+            frames(window, times, np.array([0, len(times)]))
+    with pytest.raises(InputError, match="can be counted from"):
+        moments_by_key([window], times, np.array([0, len(times)]), "right")
+
+
+def test_more_boundaries_than_anybody_reads_are_refused():
+    with pytest.raises(InputError, match="4,611,686,018,427,387,904 boundaries"):
+        moments_by_key([Ticks("time", 2**62, slide=1)], np.array([0]), np.array([0, 1]), "right")
+
+
+@pytest.mark.parametrize("slide", [0.1, 0.3, 1 / 3])
+def test_boundaries_of_floats_do_not_drift(slide):
+    """Each is origin + k * slide, rounded once, whether it is listed or looked for."""
+    moments, offsets = moments_by_key([Ticks("time", 1000.0, slide=slide)], np.array([0.05]), np.array([0, 1]), "right")
+    assert offsets.tolist() == [0, len(moments)] and len(moments) > 2900
+    assert (moments == np.arange(1, len(moments) + 1) * slide).all()
+    assert answers(Ticks("time", 1000.0, slide=slide), moments).all()
+    starts, ends = frames(Ticks("time", slide / 2, slide=slide), moments, offsets)
+    assert (starts == np.arange(len(moments))).all() and (ends == starts + 1).all()
+
+
+def test_listed_boundaries_follow_the_definition():
+    times, offsets = np.array([1, 3, 3, 20, -4, 50]), np.array([0, 4, 4, 6])
+    for closed in CLOSED:
+        for window in (Ticks("time", 5, slide=2, offset=1, origin=1), Ticks("time", 2, slide=7), Ticks("tumbling", 4, slide=4)):
+            moments, found = moments_by_key([window], times, offsets, closed)
+            still = Ticks("time", window.range, offset=window.offset)
+            for key in range(3):
+                rows = Rows([0] * (offsets[key + 1] - offsets[key]), times[offsets[key] : offsets[key + 1]].tolist())
+                wanted = [
+                    b
+                    for b in range(-20, 80)
+                    if (b - window.origin) % window.slide == 0 and members_at(still, rows, 0, b, closed)
+                ]
+                assert moments[found[key] : found[key + 1]].tolist() == wanted
 
 
 def test_the_timeline_of_the_docs():

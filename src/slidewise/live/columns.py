@@ -28,7 +28,18 @@ def valid_bytes(array: pa.Array) -> np.ndarray | None:
 
 
 def time_ticks(array: pa.Array, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray | None]:
-    """(times in ticks, which of them are times at all or None for all): nulls, NaN and what leaves int64 are not."""
+    """(times in ticks, which of them are times at all or None for all): nulls, NaN and what leaves int64, or has no room there for
+    the windows, are not."""
+    values, good = _ticks(array, spec)
+    low, high = spec.room
+    fits = (values >= low) & (values <= high)
+    if not fits.all():
+        good = fits if good is None else good & fits
+        values = np.where(fits, values, 0)
+    return values, good
+
+
+def _ticks(array: pa.Array, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray | None]:
     clock = spec.clock
     good = None if array.null_count == 0 else pc.is_valid(array).to_numpy(zero_copy_only=False)
     if clock.kind == "real":

@@ -11,8 +11,8 @@ import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
-from slidewise.windows.bounds import _within, boundary, earlier, end_rule, lower_position, sides
-from slidewise.windows.clock import LOWEST, Ticks
+from slidewise.windows.bounds import _within, boundary, earlier, end_reach, end_rule, lower_position, sides, start_reach
+from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
 
 RUNS = ("session", "delta", "punctuation")
 
@@ -65,16 +65,14 @@ def frames(
         _moment_ends(window, arena.keys, times, slots, positions, moments, right, his)
     ends[rule] = his
     if window.kind in ("time", "tumbling"):
-        tumbling = window.kind == "tumbling"
-        back = number(0 if tumbling else min(window.range + window.offset, np.iinfo(np.int64).max))
-        rule = (number(window.slide), number(window.origin), back, tumbling and not left, not left)
+        rule = (number(window.slide), number(window.origin), *start_reach(window, number, left))
         known_rule = (all_known, since, number(number is np.int64))
         time_starts(arena.keys, times, lowest_of(times), slots, moments, *rule, *known_rule, his, los, short)
     elif window.kind == "lifetime":
         los[:] = np.minimum(arena.keys[slots, FIRST], his)
         short[:] = not all_known
     else:
-        gap = number(window.range if window.kind == "session" else 0)
+        gap = number(min(window.range, HIGHEST) if window.kind == "session" else 0)
         rule = (window.kind == "session", gap, all_known, since)
         run_frames(arena.keys, times, lowest_of(times), arena[f"run:{name}"], slots, moments, *rule, his, los, short)
     return los, his, short
@@ -88,9 +86,10 @@ def lowest_of(times: np.ndarray):
 def _moment_ends(window, keys, times, slots, positions, moments, right, his) -> None:
     number = times.dtype.type
     by_time = window.kind == "time"
-    slide, origin, back = (window.slide, window.origin, window.offset) if by_time else (0, 0, 0)
-    numbers = (number(slide), number(origin), number(back))
-    moment_ends(keys, times, lowest_of(times), slots, positions, moments, *numbers, right, his)
+    rule = ("moment", *((window.slide, window.origin, window.offset) if by_time else (0, 0, 0)))
+    back, _, beyond = end_reach(rule, number, right)
+    numbers = (number(rule[1]), number(rule[2]), back, beyond)
+    moment_ends(keys, times, lowest_of(times), slots, positions, moments, *numbers, his)
 
 
 @inlined
@@ -211,7 +210,7 @@ def refresh_runs(window: Ticks, name: str, arena: Arena, touched, closed: str) -
     begun = arena[f"run:{name}"]
     if window.kind == "session":
         times = arena["time"]
-        session_runs(arena.keys, times, lowest_of(times), touched, times.dtype.type(window.range), begun)
+        session_runs(arena.keys, times, lowest_of(times), touched, times.dtype.type(min(window.range, HIGHEST)), begun)
     elif window.kind == "punctuation":
         mark_runs(arena.keys, arena[f"by:{window.column}"], touched, sides(closed)[0], begun)
     elif window.kind == "delta":

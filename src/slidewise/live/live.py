@@ -147,6 +147,12 @@ class Live:
             before = engine.frontier.watermark
             engine.frontier.watermark = clock - delay if before is None else max(before, clock - delay)
             engine.retention.maybe()
+        if outcome.counts.get("bad"):
+            low, high = engine.spec.room
+            raise InputError(
+                f"{outcome.counts['bad']} event(s) were not taken in: their times {self._request.time!r} are not finite, or not "
+                f"between {low} and {high}, where these windows can be counted"
+            )
 
     def _begin(self, schema: pa.Schema) -> None:
         for name in self._columns:
@@ -155,7 +161,7 @@ class Live:
         kinds = pa.schema([pa.field(name, plain(schema.field(name).type)) for name in self._columns])
         if self._options["watermark"] is None and self._options["keep"] is not None:
             raise InputError("keep= says how far behind the watermark= events are taken in; give both")
-        spec = stream_spec(self._request, kinds, late="correct", **self._options)
+        spec = stream_spec(self._request, kinds, late="correct", arrival=True, **self._options)
         self._engine = Keyed(spec)
         self._engine.emission = Asked(spec, self._engine)
         self._rows = Rows(spec.schema, self._request.time)
@@ -224,8 +230,8 @@ class Live:
             raise InputTypeError(f"{at!r} is no time of type {kind}: {error}") from error
         ticks, good = time_ticks(array, self._engine.spec)
         if good is not None and not good.all():
-            raise InputError(f"{at!r} is not a time")
-        return ticks[0]
+            raise InputError(f"{at!r} is not a time that these windows can be counted at")
+        return ticks[0].item()
 
     # ---- what is held --------------------------------------------------------------------------------------------------------
 

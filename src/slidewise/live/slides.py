@@ -15,8 +15,8 @@ from slidewise.errors import UnsupportedError
 from slidewise.live.arena import FIRST, LAST, RANK0, START
 from slidewise.live.emission import Emission, FinalEvents, Results, limits
 from slidewise.live.spec import StreamSpec
-from slidewise.windows.boundaries import answers
-from slidewise.windows.bounds import boundary, lower_position, sides
+from slidewise.windows.boundaries import answers, apart, moments_of
+from slidewise.windows.bounds import lower_position
 from slidewise.windows.clock import Ticks
 
 
@@ -87,26 +87,8 @@ class Boundaries(Emission):
     def between(self, times, begins, ends, lowest, until) -> tuple[np.ndarray, np.ndarray]:
         """(segment, boundary): for each segment [begins[j], ends[j]) of sorted times the boundaries from `lowest` up to but not
         including `until` whose windows hold one of them; each once, in order."""
-        left, right = sides(self.spec.request.closed)
-        number = times.dtype.type
-        found, segments = [], []
-        for ticks in self.spec.ticks.values():
-            rule = (number(ticks.range), number(ticks.slide), number(ticks.offset), number(ticks.origin), left, right)
-            counts = np.zeros(len(begins) + 1, np.int64)
-            limits_ = (number(lowest), number(until))
-            list_between(times, begins, ends, *rule, *limits_, np.empty(0, times.dtype), counts, False)
-            np.cumsum(counts, out=counts)
-            out = np.empty(int(counts[-1]), times.dtype)
-            list_between(times, begins, ends, *rule, *limits_, out, counts.copy(), True)
-            found.append(out)
-            segments.append(np.repeat(np.arange(len(begins)), np.diff(counts)))
-        moments, which = np.concatenate(found), np.concatenate(segments)
-        if len(found) > 1:
-            order = np.lexsort((moments, which))
-            moments, which = moments[order], which[order]
-            first = np.ones(len(moments), bool)
-            first[1:] = (moments[1:] != moments[:-1]) | (which[1:] != which[:-1])
-            moments, which = moments[first], which[first]
+        closed = self.spec.request.closed
+        moments, which = moments_of(list(self.spec.ticks.values()), times, begins, ends, closed, lowest, until)
         return which, moments
 
     def at(self, slots, moments) -> Results:
@@ -146,7 +128,7 @@ class EndingRows(FinalEvents):
         else:
             times = arena["time"]
             following = np.minimum(positions + 1, len(times) - 1)
-            ends = (positions + 1 == arena.keys[slots, LAST]) | (times[following] - times[positions] > window.range)
+            ends = (positions + 1 == arena.keys[slots, LAST]) | apart(times[positions], times[following], window.range)
         return slots[ends], positions[ends]
 
     def at_rows(self, slots, positions) -> Results:
@@ -200,34 +182,3 @@ def first_reaching(keys, times, slots, since, begins):
     for j in range(len(slots)):
         k = slots[j]
         begins[j] = lower_position(times, keys[k, FIRST], keys[k, LAST], since, False)
-
-
-@entry
-def list_between(times, begins, ends, range_, slide, offset, origin, left, right, lowest, until, out, places, write):
-    """Count the boundaries of each segment into places[j + 1], or write them from places[j] on."""
-    for j in range(len(begins)):
-        count = places[j]
-        started = False
-        following = origin
-        for i in range(begins[j], ends[j]):
-            t = times[i] + offset
-            b = boundary(t, slide, origin, False)
-            if b < t or not right:
-                b += slide
-            if started and following > b:
-                b = following
-            highest = boundary(t + range_, slide, origin, not left)
-            if b < lowest:
-                b = boundary(lowest, slide, origin, False)
-                if b < lowest:
-                    b += slide
-            while b <= highest and b < until:
-                if write:
-                    out[count] = b
-                count += 1
-                b += slide
-            if not started or b > following:
-                following = b
-            started = True
-        if not write:
-            places[j + 1] = count - places[j]

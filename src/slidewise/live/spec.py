@@ -18,6 +18,7 @@ from slidewise.planner.inputs import Input, input_of, plain
 from slidewise.planner.request import Output, Request
 from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
+from slidewise.windows.bounds import room
 from slidewise.windows.clock import Clock, Ticks
 
 RESULTS = ("eager", "final")
@@ -86,6 +87,8 @@ class StreamSpec:
     known_from: int | float | None
     """What is known begins here; None: with the first event."""
     complete: bool
+    arrival: bool = False
+    """Whether ties that `order=` leaves go by arrival, as on a frame (`Live`). On a stream nothing may depend on it."""
     stored: tuple[str, ...] = field(default=())
     """Columns that are kept with an event; others ride along once and are null when a result comes again."""
 
@@ -107,7 +110,9 @@ class StreamSpec:
 
     @cached_property
     def tie_columns(self) -> tuple[str, ...]:
-        """What orders events of one key and time: `order=`, then the columns that are looked at, then the id; never arrival."""
+        """What orders events of one key and time: `order=`, then arrival; on a stream the columns looked at, then the id."""
+        if self.arrival:
+            return self.request.order
         names = list(self.request.order)
         for aggregate in self.aggregates:
             names += aggregate.bound.needed
@@ -172,6 +177,12 @@ class StreamSpec:
         return found
 
     @cached_property
+    def room(self) -> tuple:
+        """(lowest, highest) time at which every window can be counted."""
+        found = [room(ticks, self.clock.dtype, self.emit == "slide") for ticks in self.ticks.values()]
+        return max(low for low, _ in found), min(high for _, high in found)
+
+    @cached_property
     def endless(self) -> bool:
         """Whether some window does not end with time, so that an idle key's last events still serve it."""
         return any(ticks.kind in ("rows", "delta", "punctuation", "lifetime") for ticks in self.ticks.values())
@@ -190,6 +201,7 @@ def stream_spec(
     ttl=None,
     known_from=None,
     complete: bool = False,
+    arrival: bool = False,
     stored=None,
 ) -> StreamSpec:
     """Check a streaming request and bring it into the form the engine runs on.
@@ -245,6 +257,7 @@ def stream_spec(
         ttl=measured.get("ttl"),
         known_from=known_from,
         complete=bool(complete),
+        arrival=arrival,
         stored=tuple(schema.names) if stored is None else tuple(stored),
     )
     if results == "final" and found.emit == "event" and set(found.stored_columns) != set(schema.names):

@@ -8,34 +8,66 @@ sessions, punctuation) have that row as their boundary.
 import numpy as np
 
 from slidewise.algebra.cache import entry
-from slidewise.windows.bounds import boundary, sides
-from slidewise.windows.clock import Ticks
+from slidewise.errors import InputError
+from slidewise.windows.bounds import boundary, boundary_number, check_room, sides
+from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
+
+MOST = 2**33
+"""Boundaries that are listed, at most: more would fill any memory, and nobody reads them."""
 
 
-def moments_of(
+def moments_by_key(
     windows: list[Ticks], times: np.ndarray, offsets: np.ndarray, closed: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """(moments, moment_offsets): the boundaries of all these time windows, key by key, each once, in order."""
-    left, right = sides(closed)
-    found = []
     for window in windows:
-        numbers = [times.dtype.type(x) for x in (window.range, window.slide, window.offset, window.origin)]
-        counts = np.zeros(len(offsets), np.int64)
-        list_boundaries(times, offsets, *numbers, left, right, np.empty(0, times.dtype), counts, False)
-        np.cumsum(counts, out=counts)
-        out = np.empty(int(counts[-1]), times.dtype)
-        list_boundaries(times, offsets, *numbers, left, right, out, counts.copy(), True)
-        found.append((out, counts))
-    if len(found) == 1:
-        return found[0]
-    moments = np.concatenate([out for out, _ in found])
-    keys = np.concatenate([np.repeat(np.arange(len(counts) - 1), np.diff(counts)) for _, counts in found])
-    by_key_and_time = np.lexsort((moments, keys))
-    moments, keys = moments[by_key_and_time], keys[by_key_and_time]
-    first = np.ones(len(moments), bool)
-    first[1:] = (moments[1:] != moments[:-1]) | (keys[1:] != keys[:-1])
-    moments, keys = moments[first], keys[first]
+        check_room(window, times, listed=True)
+    moments, keys = moments_of(windows, times, offsets[:-1], offsets[1:], closed)
     return moments, np.searchsorted(keys, np.arange(len(offsets))).astype(np.int64)
+
+
+def moments_of(
+    windows: list[Ticks], times: np.ndarray, begins: np.ndarray, ends: np.ndarray, closed: str, since=None, until=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(moments, segments): for each segment [begins[j], ends[j]) of sorted times the boundaries of all these time windows that
+    hold one of them, from `since` up to but not including `until`; each once, in order."""
+    left, right = sides(closed)
+    number = times.dtype.type
+    found, segments = [], []
+    for window in windows:
+        rule = (*map(number, (window.range, window.slide, window.offset, window.origin)), left, right)
+        rule += (number(_first(window, since, LOWEST)), number(_first(window, until, HIGHEST)))
+        counts = np.zeros(len(begins) + 1, np.int64)
+        list_boundaries(times, begins, ends, *rule, np.empty(0, times.dtype), counts, False)
+        total = int(counts.astype(object).sum())
+        if total > MOST:
+            raise InputError(
+                f"the window {window.range} has {total:,} boundaries, {window.slide} apart; give a longer slide, or a shorter range"
+            )
+        np.cumsum(counts, out=counts)
+        out = np.empty(total, times.dtype)
+        list_boundaries(times, begins, ends, *rule, out, counts.copy(), True)
+        found.append(out)
+        segments.append(np.repeat(np.arange(len(begins)), np.diff(counts)))
+    moments, which = np.concatenate(found), np.concatenate(segments)
+    if len(found) > 1:
+        order = np.lexsort((moments, which))
+        moments, which = moments[order], which[order]
+        first = np.ones(len(moments), bool)
+        first[1:] = (moments[1:] != moments[:-1]) | (which[1:] != which[:-1])
+        moments, which = moments[first], which[first]
+    return moments, which
+
+
+def _first(window: Ticks, t, otherwise: int):
+    """The number of the first boundary at or after t; otherwise: where t is None, or without end."""
+    if t is None or t in (float("-inf"), float("inf")):
+        return otherwise
+    t = t.item() if isinstance(t, np.generic) else t
+    k = (t - window.origin) // window.slide - 1
+    while window.origin + k * window.slide < t:
+        k += 1
+    return k
 
 
 def answers(window: Ticks, moments: np.ndarray) -> np.ndarray:
@@ -56,39 +88,43 @@ def ending_rows(window: Ticks, times: np.ndarray, offsets: np.ndarray, marks: np
     last = np.zeros(n, bool)
     last[offsets[1:][np.diff(offsets) > 0] - 1] = True
     if n:
-        last[:-1] |= times[:-1] < times[1:] - times.dtype.type(window.range)
+        last[:-1] |= apart(times[:-1], times[1:], window.range)
     return np.flatnonzero(last)
+
+
+def apart(times: np.ndarray, later: np.ndarray, gap) -> np.ndarray:
+    """Whether the later times are more than `gap` later; the difference of two int64 may leave int64, but not uint64."""
+    difference = later - times
+    return (difference if difference.dtype.kind == "f" else difference.view(np.uint64)) > gap
 
 
 # ---- compiled ----------------------------------------------------------------------------------------------------------
 
 
 @entry
-def list_boundaries(times, offsets, range_, slide, offset, origin, left, right, out, places, write):
-    """Count the boundaries of each key into places[key + 1], or write them from places[key] on."""
-    for key in range(len(offsets) - 1):
-        count = places[key]
-        started = False
-        following = origin
-        for i in range(offsets[key], offsets[key + 1]):
-            t = times[i] + offset
+def list_boundaries(times, begins, ends, range_, slide, offset, origin, left, right, first, behind, out, places, write):
+    """Count the boundaries of each segment, numbers `first` .. `behind` - 1 only, into places[j + 1]; or write them from places[j]
+    on."""
+    for j in range(len(begins)):
+        count = places[j]
+        following = first
+        for i in range(begins[j], ends[j]):
             # the first boundary whose window reaches this row, and the last one
-            b = boundary(t, slide, origin, False)
-            if b < t or not right:
-                b += slide
-            if started and following > b:
-                b = following
-            highest = boundary(t + range_, slide, origin, not left)
-            while b <= highest:
-                if write:
-                    out[count] = b
-                count += 1
-                b += slide
-            if not started or b > following:
-                following = b
-            started = True
+            t = times[i] + offset
+            k = boundary_number(t, slide, origin, False)
+            if origin + k * slide < t or not right:
+                k += 1
+            k = max(k, following)
+            last = min(boundary_number(t + range_, slide, origin, not left), behind - 1)
+            if last < k:
+                continue
+            if write:
+                for step in range(int(last - k) + 1):
+                    out[count + step] = origin + (k + step) * slide
+            count += int(last - k) + 1
+            following = last + 1
         if not write:
-            places[key + 1] = count - places[key]
+            places[j + 1] = count - places[j]
 
 
 @entry

@@ -25,7 +25,7 @@ import numpy as np
 from slidewise.algebra.cache import entry, inlined
 from slidewise.algebra.kernel import open_arrays
 from slidewise.errors import InputError
-from slidewise.windows.clock import LOWEST, Ticks
+from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
 
 CLOSED = {"right": (False, True), "left": (True, False), "both": (True, True), "neither": (False, False)}
 TIES = ("peers", "arrival")
@@ -74,6 +74,7 @@ def frames(
     left, right = sides(closed)
     if ties not in TIES:
         raise InputError(f"ties must be one of {', '.join(map(repr, TIES))}, not {ties!r}")
+    check_room(window, times)
     n = len(times)
     rule = end_rule(window, ties, closed)
     starts = np.empty(n, index_dtype(n))
@@ -97,11 +98,12 @@ def on_demand(window: Ticks, times, offsets, *, closed="right", ties="peers", di
     if window.kind != "time" or window.slide or window.calendar:
         return None
     left, right = sides(closed)
+    check_room(window, times)
     number, lowest = times.dtype.type, _lowest(times)
     rule = end_rule(window, ties, closed)
     own = rule[0] == "row" or (distinct and rule == ("moment", 0, 0, 0))
-    end_numbers = (lowest, *(number(0 if own else x) for x in rule[1:]), False, right)
-    start_numbers = (lowest, number(0), number(0), _reach(window, number), False, not left)
+    end_numbers = () if own else (lowest, number(0), number(0), *end_reach(rule, number, right))
+    start_numbers = (lowest, number(0), number(0), *start_reach(window, number, left))
 
     def fill(lo: int, hi: int, starts, ends) -> None:
         if own:
@@ -121,6 +123,7 @@ def frames_as_of(
     Queries are sorted by (key, time), and key k's are moment_offsets[k] .. moment_offsets[k + 1]. The rest as in `frames`.
     """
     left, right = sides(closed)
+    check_room(window, moments, times)
     n = len(moments)
     rule = end_rule(window)
     kind = index_dtype(len(times))
@@ -154,7 +157,8 @@ def seen_ends(moments, moment_offsets, times, offsets, *, closed="left", run=_at
 
 
 def _ends(rule, moments, moment_offsets, times, offsets, right, ends, run) -> None:
-    numbers = (_lowest(times), *map(times.dtype.type, rule[1:]), False, right)
+    number = times.dtype.type
+    numbers = (_lowest(times), number(rule[1]), number(rule[2]), *end_reach(rule, number, right))
     most = np.empty(0, ends.dtype)
     run(
         lambda lo, hi: positions(moments, moment_offsets, times, offsets, *numbers, most, ends, 0, lo, hi), len(moments)
@@ -172,14 +176,13 @@ def _starts(window, moments, moment_offsets, times, offsets, left, ends, starts,
         run(lambda lo, hi: positions(bounds, moment_offsets, times, offsets, *rule, ends, starts, 0, lo, hi), n)
         return
     if kind in ("time", "tumbling"):
-        back = _reach(window, number) if kind == "time" else number(0)
-        rule = (lowest, number(window.slide), number(window.origin), back, kind == "tumbling" and not left, not left)
+        rule = (lowest, number(window.slide), number(window.origin), *start_reach(window, number, left))
         run(lambda lo, hi: positions(moments, moment_offsets, times, offsets, *rule, ends, starts, 0, lo, hi), n)
         return
     begun = np.empty(len(times), starts.dtype)
     gap = number(0)
     if kind == "session":
-        gap = number(window.range)
+        gap = number(min(window.range, HIGHEST)) if number is np.int64 else number(window.range)
         session_starts(times, offsets, lowest, gap, begun)
     elif kind == "delta":
         values, valid = column
@@ -200,26 +203,82 @@ def _lowest(times: np.ndarray):
     return times.dtype.type(-np.inf if times.dtype.kind == "f" else LOWEST)
 
 
-def _reach(window: Ticks, number):
+def start_reach(window: Ticks, number, left: bool) -> tuple:
+    """(back, strict, beyond): a window begins with the first row at or after (beyond: after) its moment less `back`; strict: the
+    moment is the boundary before it. Of whole numbers "after x" is "at or after x + 1": then a row at the lowest int64 is found
+    where x would lie below it."""
+    if window.kind == "tumbling":
+        return number(0), not left, not left
     if number is np.float64:
-        return number(window.range + window.offset)
-    return number(min(int(window.range) + int(window.offset), np.iinfo(np.int64).max))
+        return number(window.range + window.offset), False, not left
+    return number(min(window.range + window.offset - (not left), HIGHEST)), False, False
+
+
+def end_reach(rule: tuple, number, right: bool) -> tuple:
+    """The same for where it ends: behind the rows up to its moment less the offset."""
+    offset = rule[3]
+    if number is np.float64 or not offset:
+        return number(offset), False, right
+    return number(min(offset - right, HIGHEST)), False, False
+
+
+def check_room(window: Ticks, *times: np.ndarray, listed: bool = False) -> None:
+    """Refuse times so near the ends of int64, or floats so large, that the window's bounds cannot be counted there. listed: its
+    boundaries are, too."""
+    reach = window.range + window.offset if window.kind in ("time", "tumbling", "session") else 0
+    if not window.slide and not window.calendar and reach <= HIGHEST:
+        return
+    some = [values for values in times if len(values)]
+    if not some:
+        return
+    first, last = min(values.min().item() for values in some), max(values.max().item() for values in some)
+    low, high = room(window, some[0].dtype, listed)
+    fits = low <= first and last <= high
+    if not window.slide and not window.calendar:  # it reaches everything, as long as all lies within its reach
+        fits = last - first <= HIGHEST
+    if not fits:
+        raise InputError(
+            f"the times go from {first} to {last}, and a window of {window.range}"
+            f"{f' with a slide of {window.slide}' if window.slide else ''} can be counted from {low} to {high} only"
+            + (": floats beyond lie too far apart" if some[0].dtype.kind == "f" else " in int64")
+        )
+
+
+def room(window: Ticks, dtype: np.dtype, listed: bool = False) -> tuple:
+    """(lowest, highest) time at which the window's bounds can be counted."""
+    reach = window.range + window.offset if window.kind in ("time", "tumbling", "session") else 0
+    slide = window.slide if window.kind in ("time", "tumbling") else 0
+    if dtype.kind == "f":
+        most = float("inf") if not slide else slide * 2.0**52 - abs(window.origin) - (reach if listed else 0)
+        return -most, most
+    if window.calendar:
+        return LOWEST + reach, HIGHEST
+    if slide:
+        return LOWEST + slide, HIGHEST - slide - window.offset - (window.range if listed else 0)
+    return (LOWEST, HIGHEST) if reach <= HIGHEST else (-(2**62), 2**62)
 
 
 # ---- compiled: one thing each ------------------------------------------------------------------------------------------
 
 
 @inlined
+def boundary_number(t, slide, origin, strict):
+    """k of the last boundary origin + k * slide at or before t; before t where strict. Boundaries are counted, never added up:
+    floats would drift."""
+    k = (t - origin) // slide
+    if origin + k * slide > t:  # floats: the product was rounded up
+        k -= 1
+    elif origin + (k + 1) * slide <= t:
+        k += 1
+    if strict and origin + k * slide == t:
+        k -= 1
+    return k
+
+
+@inlined
 def boundary(t, slide, origin, strict):
-    """The last multiple of `slide` (from `origin`) at or before t; before t where strict."""
-    b = origin + ((t - origin) // slide) * slide
-    if b > t:  # floats: the product was rounded up
-        b -= slide
-    elif b + slide <= t:
-        b += slide
-    if strict and b == t:
-        b -= slide
-    return b
+    """The last boundary at or before t; before t where strict."""
+    return origin + boundary_number(t, slide, origin, strict) * slide
 
 
 @inlined

@@ -20,6 +20,7 @@ from slidewise.windows.spec import Length, Window
 _UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 DAY_NS = 86_400 * 10**9
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+MOST_ROWS = 2**62
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,10 @@ class Clock:
     def ticks(self, window: Window) -> Ticks:
         """The window in this clock's ticks."""
         if window.kind in ("rows", "delta", "punctuation", "lifetime"):
-            return Ticks(
-                window.kind,
-                0 if window.range is None else window.range.value,
-                0 if window.slide is None else window.slide.value,
-                0 if window.offset is None else window.offset.value,
-                column=window.column,
-            )
+            numbers = [0 if length is None else length.value for length in (window.range, window.slide, window.offset)]
+            if window.kind == "rows":  # nobody has more rows
+                numbers = [min(number, MOST_ROWS) for number in numbers]
+            return Ticks(window.kind, numbers[0], numbers[1], numbers[2], column=window.column)
         slide = window.range if window.kind == "tumbling" else window.slide
         if window.calendar and self.kind != "instant":
             raise InputError(f"{window}: calendar days need a column of timestamps or dates")
@@ -115,12 +113,16 @@ class Clock:
             raise InputError(
                 f"{window}: local days have no slide and no origin; give the zone's midnight by sw.tumbling(...)"
             )
+        step = 0 if slide is None else self._length(slide, window)
+        origin = 0 if window.origin is None else self.moment(window.origin)
+        if self.kind != "real":
+            origin = origin % step if step else 0  # the same boundaries, and nothing leaves int64
         return Ticks(
             window.kind,
             self._length(window.range, window),
-            0 if slide is None else self._length(slide, window),
+            step,
             0 if window.offset is None else self._length(window.offset, window),
-            0 if window.origin is None else self.moment(window.origin),
+            origin,
             calendar=local,
             zone=self.zone if local else None,
             tick_ns=self.tick_ns,
@@ -147,7 +149,7 @@ class Clock:
             ticks = int(length.value)
         else:
             return float(length.value)
-        return min(ticks, HIGHEST)
+        return ticks
 
     def moment(self, value):
         """A point in time given by the user (an origin), in ticks."""

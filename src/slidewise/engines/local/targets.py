@@ -17,7 +17,7 @@ from slidewise.engines.local.order import Ordered
 from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.inputs import is_ticks, plain
 from slidewise.planner.plan import Plan
-from slidewise.windows.boundaries import answers, ending_rows, moments_of
+from slidewise.windows.boundaries import answers, ending_rows, moments_by_key
 from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
 from slidewise.windows.clock import Ticks
 
@@ -105,7 +105,8 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
             'emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"'
         )
     if first.kind in ("time", "tumbling"):
-        moments, moment_offsets = moments_of(list(plan.ticks.values()), ordered.times, ordered.offsets, request.closed)
+        windows = list(plan.ticks.values())
+        moments, moment_offsets = moments_by_key(windows, ordered.times, ordered.offsets, request.closed)
         found = {}
         for name, ticks in plan.ticks.items():
             still = Ticks("time", ticks.range, 0, ticks.offset)

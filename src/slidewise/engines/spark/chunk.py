@@ -27,7 +27,7 @@ from slidewise.engines.spark.chunk_totals import Rows, Totals, steps_of
 from slidewise.errors import UnsupportedError
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
-from slidewise.windows.boundaries import answers, ending_rows, moments_of
+from slidewise.windows.boundaries import answers, ending_rows, moments_by_key
 from slidewise.windows.bounds import frames, frames_as_of, index_dtype, row_frames, seen_ends, sides
 from slidewise.windows.clock import Ticks
 
@@ -247,7 +247,7 @@ def _at_boundaries(work: Work, piece: Piece, sequences: dict[str, Sequence]) -> 
     closed, first = work.request.closed, next(iter(sequences.values()))
     if first.ticks.kind in ("time", "tumbling"):
         moments = np.unique(np.concatenate([
-            _own(piece, moments_of([s.ticks], s.times, s.offsets, closed)[0]) for s in sequences.values()
+            _own(piece, moments_by_key([s.ticks], s.times, s.offsets, closed)[0]) for s in sequences.values()
         ]))
         found = {}
         for name, sequence in sequences.items():

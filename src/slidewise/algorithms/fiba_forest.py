@@ -30,6 +30,8 @@ SMALLEST = 16
 """Units of a new arena."""
 LEAST = 1 << 12
 """An arena with room for fewer entries is not worth compacting."""
+PIECE = 1 << 14
+"""Rows that a loop runs over, or as many as there are units, before the arena is looked at."""
 BATCH = 1 << 14
 """Entries of a bulk insert that go up together. More gain little, and want scratch words."""
 
@@ -92,6 +94,11 @@ class Forest:
     def size(self, tree: int = 0) -> int:
         return int(self.H[tree * TREE_WORDS + SIZE])
 
+    @property
+    def entries(self) -> int:
+        """Of all trees."""
+        return int(np.sum(self.H[SIZE::TREE_WORDS]))
+
     def height(self, tree: int = 0) -> int:
         """Levels above the leaves."""
         return int(self.H[tree * TREE_WORDS + HEIGHT])
@@ -126,9 +133,8 @@ class Forest:
 
     def compact(self) -> None:
         """Build all trees anew, full and without free nodes, in an arena that fits."""
-        entries = sum(self.size(tree) for tree in range(self.trees))
         full = 2 * self.shape.min_arity - 1
-        leaves = entries // full + sum(1 for tree in range(self.trees) if self.size(tree))
+        leaves = self.entries // full + sum(1 for tree in range(self.trees) if self.size(tree))
         units = FIRST_UNIT + leaves + 2 * (leaves // self.shape.min_arity) + SMALLEST
         while True:
             new = Forest(self.op, self.trees, self.shape.min_arity, self.shape.fingers)
@@ -139,10 +145,11 @@ class Forest:
         self.A, self.H, self.N, self.V = new.A, new.H, new.N, new.V
 
     def compact_if_sparse(self) -> None:
-        """Compact when less than a quarter of the arena is in use. A rebuild costs what lives, and at least three times as
-        much has been evicted since the last one: amortised O(1)."""
+        """Compact when less than a quarter of the arena is in use. A rebuild costs what lives, and leaves the arena of one tree
+        half full or more (7/8 at arity 8): until it is sparse again, entries have come and gone in proportion. Of many small
+        trees it gains little; but `evicted` looks rarely enough for less than 2 mu entries to be moved for each that went."""
         room = int(self.A[BUMP]) * (2 * self.shape.min_arity - 1)
-        if room > LEAST and 4 * sum(self.size(tree) for tree in range(self.trees)) < room:
+        if room > LEAST and 4 * self.entries < room:
             self.compact()
 
     def copy(self) -> "Forest":
@@ -162,35 +169,36 @@ class Forest:
 
     def evict(self, tree: int) -> None:
         self.steps.step_evict(*self.arrays, tree)
-        self._evicted(1)
+        self.evicted(1)
 
     def evict_at(self, tree: int, t) -> bool:
         found = bool(self.steps.step_evict_at(*self.arrays, tree, t))
-        self._evicted(1)
+        self.evicted(1 if found else 0)
         return found
 
-    def _evicted(self, count: int) -> None:
-        """Look at the arena once in a while: after a quarter as many evicts as it has units."""
+    def evicted(self, count: int) -> None:
+        """So many entries have gone. Look at the arena once in a while: after a quarter as many as it has units."""
         self._gone += count
         if 4 * self._gone > self.A[BUMP]:  # a leaf of the least arity holds three: looked at well before it is empty
             self._gone = 0
             self.compact_if_sparse()
 
     def run(self, loop: str, tree: int, T, *arguments) -> None:
-        """One of the loops of fiba_drivers over all rows, with the arena grown whenever it is short."""
-        at, end = 0, len(T)
-        while True:
-            at = getattr(self.steps, loop)(*self.arrays, tree, T, *arguments, at, end)
-            if at == end:
-                return
-            self.grow()
+        """One of the loops of fiba_drivers over all rows: `run_rows` for the last n of them, `run_cuts` for windows by time."""
+        at = 0
+        while at < len(T):
+            before, done, end = self.size(tree), at, min(len(T), at + max(PIECE, int(self.A[BUMP])))
+            at = getattr(self.steps, loop)(*self.arrays, tree, T, *arguments, done, end)
+            self.evicted(before + at - done - self.size(tree))  # at most: a repeated time adds no entry
+            if at < end:
+                self.grow()
 
     # ---- many entries ----------------------------------------------------------------------------------------------
 
     def bulk_evict(self, tree: int, t) -> int:
         """Remove everything at or before t; how many entries went."""
         count = int(self.steps.step_bulk_evict(*self.arrays, tree, t))
-        self._evicted(count)
+        self.evicted(count)
         return count
 
     def bulk_insert(self, tree: int, ts, X: tuple) -> None:

@@ -32,8 +32,10 @@ class Slider:
     def run(self, places, X, MASK, starts, ends, OUT, OK, lo: int, hi: int) -> None:
         """Results of the frames lo .. hi - 1. places: where each row is filed."""
         while lo < hi:
-            arguments = (self.last, places, X, MASK, starts, ends, OUT, OK, lo, hi)
+            before, row = self.forest.size(), self.last
+            arguments = (row, places, X, MASK, starts, ends, OUT, OK, lo, hi)
             lo, self.last = self.loop(*self.forest.arrays, 0, *arguments)
+            self.forest.evicted(before + self.last - row - self.forest.size())  # at most: rows may share an entry
             if lo < hi:
                 self.forest.grow()
 

@@ -216,8 +216,8 @@ def claims_16(rows: list[Row]) -> list[Claim]:
             [r > 1 for r in told.values()],
             "Most events push out one other or none: a bulk evict of one costs a little more than a single "
             "evict, and the few large "
-            "ones do not make up for it where a combine is cheap. `Forest.run_cuts`, which streams use, evicts "
-            "singly first.",
+            "ones do not make up for it where a combine is cheap. The library's own loop over time windows (`run_cuts`) "
+            "evicts singly first.",
         )
     ]
 

@@ -210,3 +210,40 @@ def test_floats_of_every_width_are_compared_within_what_they_can_tell():
     crooked = made(lambda a, b: (a + b).conjugate(), identity=0j)
     with pytest.raises(sw.LawError):
         sw.check_laws(crooked, samples=[1 + 1j, 2 - 1j])
+
+
+def merged(a, b):
+    return {**a, **{key: a.get(key, 0) + n for key, n in b.items()}}
+
+
+def taken(total, old):
+    rest = {key: n - old.get(key, 0) for key, n in total.items()}
+    return {key: n for key, n in rest.items() if n}
+
+
+def test_an_order_that_states_hide_and_results_show_is_caught():
+    counts = dict(lift=lambda x: {x: 1}, combine=merged, identity={}, name="counts")
+    shown = sw.operator(lower=list, commutative=True, **counts)
+    with pytest.raises(sw.LawError, match=r"(?s)declared commutative and is not.*lower\(combine\(y, x\)\) = \["):
+        sw.check_laws(shown)
+    with pytest.raises(sw.LawError, match=r"(?s)inverse that does not undo.*lower\(y\) = \["):
+        sw.check_laws(sw.operator(lower=list, inverse=taken, **counts), samples=[1, 2])
+    sw.check_laws(sw.operator(lower=sorted, commutative=True, inverse=taken, **counts))
+    sw.check_laws(sw.operator(lower=list, **counts))
+
+
+def test_an_inverse_that_loses_small_floats_beside_large_ones_is_caught():
+    floats = made(lambda a, b: a + b, identity=0.0, inverse=lambda total, old: total - old)
+    with pytest.raises(sw.LawError, match=r"(?s)does not undo combine.*x = lift\(1e\+16\).*y = lift\(1.0\)"):
+        sw.check_laws(floats, samples=[1e16, 1.0])
+    sw.check_laws(floats, samples=[0.5, 0.25, 3.0])
+
+
+def test_changed_arguments_are_shown_before_and_after():
+    with pytest.raises(sw.LawError, match=r"combine changes its arguments: lift\(1\) = \[1\] is \[1, 1\] afterwards"):
+        sw.check_laws(FALSE["combine changes its arguments"], samples=[1])
+
+
+def test_samples_are_a_list():
+    with pytest.raises(sw.InputTypeError, match="samples is a list of values"):
+        sw.check_laws(sw.sum(), samples=3)

@@ -1,8 +1,9 @@
-"""struct and product: several operators as one, compiled and interpreted."""
+"""struct: several operators as one, compiled and interpreted."""
 
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,12 +11,9 @@ from tests.operators.support import compiled_results
 
 import slidewise as sw
 from slidewise.algebra.codec import decode, encode
-from slidewise.algebra.product import Answer, product
 
-FLOAT, INT, BOOL = np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_)
+FLOAT, INT = np.dtype(np.float64), np.dtype(np.int64)
 BASIC = sw.struct(low=sw.min(), high=sw.max(), n=sw.count(), total=sw.sum())
-ops = (sw.sum(), sw.argmax(), sw.count(), sw.std())
-PRODUCT = product(ops, [(0,), (1, 0), (), (1,)], 2)
 
 
 @given(st.lists(st.integers(-100, 100), min_size=1, max_size=10))
@@ -47,6 +45,44 @@ def test_struct_of_structs():
     nested = sw.struct(range=sw.struct(low=sw.min(), high=sw.max()), mean=sw.mean())
     assert nested.fold([1.0, 3.0]) == ((1.0, 3.0), 2.0)
     assert nested.typed((FLOAT,)).compiled
+
+
+def test_each_member_has_its_own_empty_value():
+    inner = sw.struct(all=sw.collect(), mean=sw.mean())
+    op = sw.struct(n=sw.count(), low=sw.min(), bins=sw.histogram(edges=[0, 5, 9]), inner=inner)
+    w = sw.Window(op)
+    w.insert(1, 7)
+    w.evict()
+    for found in (op.fold([]), w.query(), sw.Window(op).query()):
+        assert found[:2] == (0, None)
+        assert isinstance(found.bins, np.ndarray) and found.bins.tolist() == [0, 0]
+        assert found.inner == ([], None)
+        found.bins[0] = 9
+        found.inner.all.append(1)
+    assert w.query().bins.tolist() == [0, 0], "what was handed out is the caller's own"
+    assert isinstance(sw.Window(sw.histogram(edges=[0, 1])).query(), np.ndarray)
+    compiled = sw.Window(BASIC, "daba", dtype="int64", time_dtype="int64")
+    assert compiled.compiled and compiled.query() == (None, None, 0, None)
+
+
+def test_a_struct_bound_by_a_call_is_one_of_bound_members():
+    """A row with a null in one of the columns counts for none, and members without values give what they give alone."""
+    op = sw.struct(n=sw.count(), peak=sw.struct(at=sw.argmax(), rows=sw.count()))
+    data = pa.table({"t": [1, 2, 9, 10], "x": [5, None, 7, 1], "y": ["a", "b", None, "d"], "good": [True, True, True, False]})
+    out = sw.rolling(data, time="t", windows={"w": 5}, aggs={"s": op("x", "y", where="good")})
+    assert out["s_w"].to_pylist() == [
+        {"n": 1, "peak": {"at": "a", "rows": 1}},
+        {"n": 1, "peak": {"at": "a", "rows": 1}},
+        {"n": 0, "peak": {"at": None, "rows": 0}},
+        {"n": 0, "peak": {"at": None, "rows": 0}},
+    ]
+    assert op.fold([5, None, 7], ["a", "b", None]) == (1, ("a", 1))
+    live = sw.Live(time="t", windows={"w": 5}, aggs={"s": op("x", "y")})
+    live.push(data.select(["t", "x", "y"]))
+    assert live.query()["s_w"] == {"n": 1, "peak": {"at": "d", "rows": 1}}
+    again = pickle.loads(pickle.dumps(op("x", "y")))
+    assert list(again.leaves("s")) == ["s.n", "s.peak.at", "s.peak.rows"]
+    assert again.leaves("s")["s.n"].operator.inputs == 2
 
 
 def test_struct_with_objects_runs_interpreted():
@@ -87,7 +123,7 @@ def test_bound_members_keep_their_columns():
     assert bound.columns == ("x", "y")
     assert bound.needed == ("x", "y", "valid")
     assert list(bound.members) == ["total", "peak", "n"]
-    assert bound.operator.inputs == 5
+    assert not sw.struct(a=sw.sum("x"), b=sw.last("x")).operator.commutative
 
 
 @pytest.mark.parametrize(
@@ -103,85 +139,3 @@ def test_bound_members_keep_their_columns():
 def test_wrong_structs_are_refused(members, message):
     with pytest.raises(sw.SlidewiseError, match=message):
         sw.struct(**members)
-
-
-rows = st.lists(
-    st.tuples(st.integers(-50, 50), st.integers(-50, 50), st.booleans(), st.booleans(), st.booleans(), st.booleans()),
-    min_size=1,
-    max_size=8,
-)
-
-
-def expected_answers(items):
-    def chosen(k):
-        return [item for item in items if item[2 + k]]
-
-    pairs = chosen(1)
-    deviations = [y for _, y, *_ in chosen(3)]
-    return (
-        (bool(chosen(0)), sum(x for x, *_ in chosen(0)) if chosen(0) else None),
-        (bool(pairs), max(pairs, key=lambda item: item[1])[0] if pairs else None),
-        (True, len(chosen(2))),
-        (len(deviations) > 1, sw.std().fold(deviations) if len(deviations) > 1 else None),
-    )
-
-
-@given(rows)
-def test_product_skips_rows_member_by_member(items):
-    state = None
-    op = PRODUCT.resolved((INT, INT, *[BOOL] * 4))
-    for item in items:
-        lifted = op.lift(*item)
-        state = lifted if state is None else op.combine(state, lifted)
-    for answer, (ok, value) in zip(op.lower(state), expected_answers(items), strict=True):
-        assert answer.ok == ok
-        assert answer.value == (pytest.approx(value) if isinstance(value, float) else value)
-    assert op.lower(op.identity)[2] == Answer(True, 0)
-
-
-@given(rows, st.randoms(use_true_random=False))
-@settings(max_examples=30)
-def test_product_compiles(items, random):
-    dtypes = (INT, INT, *[BOOL] * 4)
-    for found in compiled_results(PRODUCT, dtypes, items, lambda count: random.randrange(count)):
-        for k, (ok, value) in enumerate(expected_answers(items)):
-            assert found[2 * k] == ok
-            if ok:
-                assert found[2 * k + 1] == (pytest.approx(value, abs=1e-9) if isinstance(value, float) else value)
-
-
-def test_product_never_lifts_what_does_not_count():
-    inverse_of = sw.operator(lift=lambda x: 1.0 / x, combine=lambda a, b: a + b, identity=0.0, name="inverse")
-    op = product([inverse_of, sw.count()], [(0,), ()], 1)
-    typed = op.typed((FLOAT, BOOL, BOOL))
-    assert typed.compiled, typed.reason
-    assert compiled_results(op, (FLOAT, BOOL, BOOL), [(0.0, False, True), (4.0, True, True)], lambda count: 0)[0] == (
-        1, 0.25, 1, 2,
-    )  # fmt: skip
-
-
-def test_product_is_invertible_where_all_members_are():
-    op = product([sw.sum(), sw.count()], [(0,), ()], 1)
-    dtypes = (INT, BOOL, BOOL)
-    assert op.resolved(dtypes).invertible
-    assert not PRODUCT.resolved((INT, INT, *[BOOL] * 4)).invertible
-    items = [(5, True, True), (7, False, True), (9, True, False)]
-    for found in compiled_results(op, dtypes, items, lambda count: 0):
-        assert found == (1, 14, 1, 2)
-    sw.check_laws(op.resolved(dtypes), samples=items)
-
-
-def test_product_with_object_members_runs_interpreted():
-    op = product([sw.collect(), sw.max()], [(0,), (0,)], 1)
-    typed = op.typed((INT, BOOL, BOOL))
-    assert not typed.compiled
-    resolved = typed.operator
-    state = resolved.combine(resolved.lift(3, True, False), resolved.lift(4, True, True))
-    assert resolved.lower(state) == (Answer(True, [3, 4]), Answer(True, 4))
-    assert resolved.lower(resolved.decode(decode(encode(resolved.encode(state))))) == resolved.lower(state)
-    sw.check_laws(resolved, samples=[(1, True, True), (2, False, True), (3, True, False)])
-
-
-def test_product_checks_its_places():
-    with pytest.raises(sw.InputError, match="reads 1 of 2 columns"):
-        product([sw.max()], [(2,)], 2)

@@ -5,6 +5,8 @@ import datetime
 import hashlib
 import json
 import struct
+import subprocess
+import sys
 from collections import Counter, OrderedDict, defaultdict
 from decimal import Decimal
 from typing import NamedTuple
@@ -315,3 +317,74 @@ def test_a_broken_window_says_so():
     assert repr(w) == "<Window unlucky() on two_stacks: half changed by RuntimeError: no luck>"
     with pytest.raises(sw.StateError, match="half changed"):
         w.query()
+
+
+# ---- operators without a name ------------------------------------------------------------------------------------------
+
+
+def unnamed(combine, lift=lambda x: x, **more):
+    return sw.operator(lift=lift, combine=combine, identity=0, **more)
+
+
+def test_operators_without_a_name_are_told_apart():
+    stored = sw.Window(unnamed(lambda a, b: a + b), dtype=object, time_dtype="int64")
+    stored.bulk_insert([1, 2], [3, 4])
+    data = stored.to_bytes()
+    assert sw.Window.from_bytes(data, unnamed(lambda a, b: a + b)).query() == 7
+    step = 2
+    others = [unnamed(lambda a, b: a * b), unnamed(lambda a, b: a + b, lift=lambda x: step * x)]
+    for other in [*others, sw.struct(a=unnamed(lambda a, b: a + b)), unnamed(lambda a, b: a + b, name="lambda")]:
+        with pytest.raises(sw.StateError, match="stored state is of lambda"):
+            sw.Window.from_bytes(data, other)
+    one, two = (sw.struct(a=unnamed(combine)) for combine in (lambda a, b: a + b, lambda a, b: a * b))
+    assert one.signature != two.signature
+
+
+SAME_SOURCE = """
+import sys
+import slidewise as sw
+op = sw.operator(lift=lambda x: x * 3, combine=lambda a, b: max(a, b), identity=0)
+if len(sys.argv) > 1:
+    print(sw.Window.from_bytes(bytes.fromhex(sys.argv[1]), op).query())
+else:
+    w = sw.Window(op, dtype=object, time_dtype="int64")
+    w.insert(1, 5)
+    print(w.to_bytes().hex())
+"""
+
+
+def test_an_operator_without_a_name_is_the_same_in_another_process():
+    run = lambda *more: subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SAME_SOURCE, *more], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert run(run()) == "15"
+
+
+def test_an_operator_without_a_name_or_a_description_cannot_be_stored():
+    class Scale:
+        def __call__(self, x):
+            return x
+
+    scale = Scale()
+    make = lambda **name: sw.operator(lift=lambda x: scale(x), combine=lambda a, b: a + b, identity=0, **name)
+    w = sw.Window(make(), dtype=object, time_dtype="int64")
+    w.insert(1, 2)
+    with pytest.raises(sw.UnsupportedError, match="give it one"):
+        w.to_bytes()
+    with pytest.raises(sw.UnsupportedError, match="give it one"):
+        sw.Window(sw.struct(a=make())).to_bytes()
+    sw.Window(make(name="scaled")).to_bytes()
+
+
+@pytest.mark.parametrize("wrong", [{"name": 3}, {"name": ""}, {"equal": 3}, {"encode": 1, "decode": 2}, {"commutative": "yes"}])
+def test_wrong_arguments_of_an_operator(wrong):
+    with pytest.raises(sw.InputTypeError, match=next(iter(wrong))):
+        unnamed(lambda a, b: a + b, **wrong)
+
+
+@pytest.mark.parametrize("bulk", [(1, 2), ([1], 2), (None, [1]), (1, None)])
+def test_a_bulk_is_lists(bulk):
+    w = sw.Window(sw.sum())
+    with pytest.raises(sw.InputTypeError, match="takes lists of times and of values"):
+        w.bulk_insert(*bulk)
+    assert len(w) == 0

@@ -1,6 +1,6 @@
 """Values that an operator cannot take: one of our errors that is also a TypeError, naming the operator, the value and a way out."""
 
-from datetime import datetime
+from datetime import datetime, time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -63,6 +63,23 @@ def test_text_is_no_number(name, text):
     message = refused(ARITHMETIC[name], text)
     assert repr(text) in message
     assert "numbers" in message
+
+
+@pytest.mark.parametrize("name", sorted(ARITHMETIC))
+@pytest.mark.parametrize("value", [[1, 2], (1, 2), {1: 2}, {1}, np.array(["a"])], ids=repr)
+def test_a_collection_is_no_number(name, value):
+    message = refused(ARITHMETIC[name], value)
+    assert repr(value) in message
+    assert "numbers" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("any", np.array([1, 2])), ("all", np.array([1, 2])), ("product", object()), ("spread", time(1)), ("mean", object())],
+)
+def test_what_a_value_cannot_do_is_told(name, value):
+    with pytest.raises(sw.InputTypeError, match="cannot be"):
+        ARITHMETIC[name].fold([value] * (1 if name == "mean" else 2))
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -11,10 +11,13 @@ tried here on small examples: the identity, lifted samples, and what they combin
     inverse       inverse(combine(x, y), x) == y                              where declared
 
 States are compared by the operator's `equal`, or part by part: floats within a bound that allows for rounding (relative to
-the largest number in sight), everything else exactly. The interpreted functions are tried; compiled ones have the same source.
+the largest number in sight; what an inverse gives, to that number itself: what x took from it is gone), everything else exactly.
+Where states have an order that their comparison does not see (dicts, sets), the results must not show it either. The
+interpreted functions are tried; compiled ones have the same source.
 """
 
 import cmath
+import copy
 import itertools
 import random
 from collections.abc import Iterable, Sized
@@ -23,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from slidewise.algebra.operator import Operator, dtype_of
-from slidewise.errors import InputError, LawError
+from slidewise.errors import InputError, InputTypeError, LawError
 
 _GENERATED: dict[str, list] = {
     "ints": [0, 1, -1, 2, 3, 3, 7, -5, 12],
@@ -31,6 +34,7 @@ _GENERATED: dict[str, list] = {
     "strings": ["b", "a", "", "ab", "c", "b", "ba"],
 }
 _RELATIVE = 1e-11
+_ROUGHLY = 1e-6  # of results: `lower` may magnify what was rounded
 _INEXACT = (float, complex, np.inexact)
 _TRIPLES = 1200
 
@@ -76,6 +80,8 @@ def check_laws(op: Operator, samples=None, *, seed: int = 0) -> Report:
     if not isinstance(op, Operator):
         raise InputError(f"check_laws takes an operator, not {op!r}")
     if samples is not None:
+        if not isinstance(samples, Iterable):
+            raise InputTypeError(f"check_laws: samples is a list of values, such as [1, 2, 3], not {samples!r}")
         events = [_event(op, sample) for sample in samples]
         if not events:
             raise InputError("check_laws: samples is empty; leave it out to have some generated")
@@ -221,6 +227,7 @@ class _Trial:
                 "has an inverse that does not undo combine",
                 {"x": x, "y": y},
                 {"inverse(combine(x, y), x)": rest, "y": y.value},
+                beside=(),
             )
 
     # ---- tools ---------------------------------------------------------------------------------------------------
@@ -234,21 +241,38 @@ class _Trial:
 
     def untouched(self, role: str, function, *states: _State):
         """Call a function and see that it leaves its arguments as they were."""
-        before = [_frozen(self.op, state.value) for state in states]
+        before = [(_frozen(self.op, state.value), _copied(state.value)) for state in states]
         result = function(*(state.value for state in states))
-        for state, was in zip(states, before):
+        for state, (was, old) in zip(states, before):
             if _frozen(self.op, state.value) != was:
+                shown = f"{state.text or 'a state'} = {old!r}" if old is not None else state.text or "a state"
                 raise LawError(
-                    f"operator {self.op.name!r}: {role} changes its arguments: {_show(state)} is {state.value!r} afterwards; "
+                    f"operator {self.op.name!r}: {role} changes its arguments: {shown} is {state.value!r} afterwards; "
                     f"return a new state instead"
                 )
         return result
 
-    def expect(self, claim: str, given: dict[str, _State], sides: dict[str, Any]) -> None:
+    def expect(self, claim: str, given: dict[str, _State], sides: dict[str, Any], beside: tuple | None = None) -> None:
+        """Two sides must be equal: as states, and as results where states hide an order. `beside`: what else rounding errors
+        are relative to; by default all that is given."""
         self.trials += 1
-        (_, left), (_, right) = sides.items()
-        if not self.equal(left, right, tuple(state.value for state in given.values())):
+        (left_text, left), (right_text, right) = sides.items()
+        if not self.equal(left, right, tuple(state.value for state in given.values()) if beside is None else beside):
             self.fail(claim, given, sides)
+        if _hides_order(left) or _hides_order(right):
+            a, b = self.lowered(left), self.lowered(right)
+            if a is not None and b is not None and not same(a, b, max(_magnitude(a), _magnitude(b)) * _ROUGHLY):
+                self.fail(
+                    f"{claim}: its results show the order that its states hide", given,
+                    {f"lower({left_text})": a, f"lower({right_text})": b},
+                )  # fmt: skip
+
+    def lowered(self, state):
+        """The result of a state, or None where it has none."""
+        try:
+            return self.op.lower(state) if self.op.defined is None or self.op.defined(state) else None
+        except Exception:  # of a state without values: `lower` is not asked for those
+            return None
 
     def equal(self, a, b, seen: tuple) -> bool:
         if self.op.equal is not None:
@@ -264,6 +288,21 @@ class _Trial:
 
 def _show(state: _State) -> str:
     return f"{state.text} = {state.value!r}" if state.text else repr(state.value)
+
+
+def _copied(value):
+    """The value as it is now, to be shown later; None where it cannot be copied."""
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return None
+
+
+def _hides_order(value) -> bool:
+    """Whether there are dicts or sets in it, which are equal in whatever order they were filled."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_hides_order, value))
+    return isinstance(value, (dict, set, frozenset))
 
 
 def _frozen(op: Operator, value):

@@ -10,6 +10,7 @@ inputs and gives the `TypedOperator` (algebra.typed) that algorithms run on. An 
     inverse(total, old)   -> state      inverse(combine(old, rest), old) == rest, exactly
 """
 
+import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.algebra.fingerprint import fingerprint
 from slidewise.errors import InputError, InputTypeError
 
 EMPTY_NULL = None  # what a window without values gives, unless the operator says otherwise
@@ -40,7 +42,7 @@ class Operator:
     params: tuple[tuple[str, Any], ...] = ()
     """Parameters by name, as stored beside a state and compared when it is read back."""
     empty: Any = EMPTY_NULL
-    """The result of a window without values: None (null), 0 for counts, an empty collection."""
+    """The result of a window without values: None (null), 0 for counts, an empty collection. See `without_values`."""
     defined: Callable | None = None
     """`defined(state) -> bool`: whether a non-empty state has a result (a variance of one value has none)."""
     inputs: int | None = None
@@ -65,6 +67,8 @@ class Operator:
     """Never tried on the compiler: states are Python objects by design (collections, sketches)."""
     own: bool = field(default=False)
     """Whether it is part of the library: a user's own operators are compiled with bounds checks."""
+    named: bool = True
+    """Whether the name is one that somebody gave it; if not, its signature tells it from others by its code."""
     cost: str = "cheap"
     """`cheap` or `expensive`: what one combine costs; decides the arity of trees."""
     recipe: tuple | None = None
@@ -76,8 +80,11 @@ class Operator:
         for role in ("lift", "combine", "lower"):
             if not callable(getattr(self, role)):
                 raise InputTypeError(f"operator {self.name!r}: {role} must be a function, not {getattr(self, role)!r}")
-        if self.inverse is not None and not callable(self.inverse):
-            raise InputTypeError(f"operator {self.name!r}: inverse must be a function or None")
+        for role in ("inverse", "equal", "encode", "decode"):
+            if getattr(self, role) is not None and not callable(getattr(self, role)):
+                raise InputTypeError(
+                    f"operator {self.name!r}: {role} must be a function or None, not {getattr(self, role)!r}"
+                )
         if self.inputs is None:
             object.__setattr__(self, "inputs", _count_parameters(self.lift, self.name))
 
@@ -87,8 +94,29 @@ class Operator:
 
     @property
     def signature(self) -> str:
-        """Name and parameters, as shown to people and stored beside states: `quantile(q=0.95)`."""
-        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.params)})"
+        """Name and parameters, as shown to people and stored beside states: `quantile(q=0.95)`. One without a name of its own
+        has a digest of its functions in it: `lambda[3f6c01b8a2d4]()`."""
+        code = "" if self.named else f"[{self._digest() or 'unknown'}]"
+        return f"{self.name}{code}({', '.join(f'{k}={v!r}' for k, v in self.params)})"
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the signature is no other operator's: one without a name may hold what has no description."""
+        return self.named or self._digest() is not None
+
+    def _digest(self) -> str | None:
+        functions = (self.lift, self.combine, self.lower, self.inverse, self.encode, self.decode)
+        found = fingerprint(*functions, self.identity)
+        return None if found is None else found[:12]
+
+    @property
+    def null_when_empty(self) -> bool:
+        """Whether kernels give nothing for a window without values; where not, they lower the identity."""
+        return self.empty is None
+
+    def without_values(self):
+        """The result of a window without values: the caller's own, to do with as they like."""
+        return copy.deepcopy(self.empty)
 
     def __repr__(self) -> str:
         laws = [law for law in ("invertible", "commutative", "selective") if getattr(self, law)]
@@ -131,7 +159,7 @@ class Operator:
         events = list(zip(*columns)) if columns else [()] * (rows or 0)
         events = [event for event in events if not any(value is None for value in event)]
         if not events:
-            return None if self.empty is None else self.lower(self.identity)
+            return self.without_values()
         op = self.resolved(tuple(dtype_of([event[k] for event in events]) for k in range(len(columns))))
         state = op.lift(*events[0])
         for event in events[1:]:
@@ -225,7 +253,14 @@ def operator(
     >>> import slidewise as sw
     >>> biggest_gap = sw.operator(lift=lambda x: x, combine=lambda a, b: a if a >= b else b, lower=lambda s: s,
     ...                           identity=float("-inf"), selective=True, name="biggest")
+
+    A stored window is read back with an operator of the same name; without a name, of the same code.
     """
+    if name is not None and (not isinstance(name, str) or not name):
+        raise InputTypeError(f"operator: name is a text, not {name!r}")
+    for law, declared in (("commutative", commutative), ("selective", selective)):
+        if not isinstance(declared, (bool, np.bool_)):
+            raise InputTypeError(f"operator: {law} must be True or False, not {declared!r}")
     if (encode is None) != (decode is None):
         raise InputError("operator: give encode and decode together, or neither")
     return Operator(
@@ -237,6 +272,7 @@ def operator(
         commutative=commutative,
         selective=selective,
         name=name or getattr(combine, "__name__", "operator").strip("<>"),
+        named=name is not None,
         equal=equal,
         encode=encode,
         decode=decode,

@@ -48,7 +48,7 @@ class TypedOperator:
         # The interpreted meaning (algebra.kernel) reads these.
         self.lift_, self.combine_, self.lower_ = op.lift, op.combine, op.lower
         self.inverse_, self.defined_, self.identity = op.inverse, op.defined, op.identity
-        self.null_when_empty = op.empty is None
+        self.null_when_empty = op.null_when_empty
         self._functions: dict[str, Any] = {}
         if self.compiled:
             self.key = self._fingerprint() or f"unfiled-{id(self):x}"

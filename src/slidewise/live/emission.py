@@ -131,11 +131,11 @@ class Emission:
 
     def column(self, output: Output, results: Results) -> pa.Array:
         """One result column; the members of a struct are put together."""
-        members = getattr(self.spec.request.aggs[output.aggregate], "members", None)
-        if members is None:
-            return results.answers[output.aggregate, output.window].arrow(self.engine.lookup)
-        parts = [results.answers[f"{output.aggregate}.{m}", output.window].arrow(self.engine.lookup) for m in members]
-        return pa.StructArray.from_arrays(parts, list(members))
+        return self.spec.request.put_together(
+            output.aggregate,
+            lambda leaf: results.answers[leaf, output.window].arrow(self.engine.lookup),
+            lambda parts: pa.StructArray.from_arrays(list(parts.values()), list(parts)),
+        )
 
     def stored_rows(self, positions: np.ndarray, results: Results, batch: int) -> pa.Table:
         """Output rows of stored events."""

@@ -213,13 +213,13 @@ class Live:
 
     def _empty(self) -> dict:
         """The results of windows without events."""
-        found = {}
-        for output in self._request.outputs:
-            bound = self._request.aggs[output.aggregate]
-            members = getattr(bound, "members", None)
-            empty = bound.operator.empty if members is None else {m: part.operator.empty for m, part in members.items()}
-            found[output.column] = empty
-        return found
+        leaves = self._request.leaves
+
+        def empty(leaf):
+            value = leaves[leaf].operator.without_values()
+            return value.tolist() if isinstance(value, np.ndarray) else value
+
+        return {o.column: self._request.put_together(o.aggregate, empty, dict) for o in self._request.outputs}
 
     def _moment(self, at):
         """A time as the user gives it, in ticks."""
@@ -323,7 +323,7 @@ class Live:
     def _signature(self) -> str:
         asked = self._request
         aggs = ", ".join(
-            f"{n}={b.operator.signature}({', '.join(b.columns)}; {b.where})" for n, b in asked.aggs.items()
+            f"{n}={b.operator.signature}({', '.join(b.columns)}; {b.where})" for n, b in asked.leaves.items()
         )
         windows = ", ".join(f"{n}={window}" for n, window in asked.windows.items())
         options = (

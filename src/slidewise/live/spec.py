@@ -10,7 +10,6 @@ from functools import cached_property
 import pyarrow as pa
 
 from slidewise.algebra.operator import Bound
-from slidewise.algebra.product import BoundStruct
 from slidewise.algebra.typed import TypedOperator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.outputs import result_type
@@ -154,10 +153,9 @@ class StreamSpec:
 
     @cached_property
     def output_schema(self) -> pa.Schema:
-        types = {a.name: a.arrow for a in self.aggregates}
-        for name, bound in self.request.aggs.items():
-            if isinstance(bound, BoundStruct):
-                types[name] = pa.struct([pa.field(m, types[f"{name}.{m}"]) for m in bound.members])
+        leaves = {a.name: a.arrow for a in self.aggregates}
+        struct = lambda parts: pa.struct(list(parts.items()))
+        types = {name: self.request.put_together(name, leaves.__getitem__, struct) for name in self.request.aggs}
         fields = [pa.field(name, self.schema.field(name).type) for name in self.riding_columns]
         fields += [pa.field(output.column, types[output.aggregate]) for output in self.outputs]
         fields.append(pa.field(REVISION, pa.int64()))

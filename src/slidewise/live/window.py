@@ -15,6 +15,7 @@ Control path only: it turns times and values into what the compiled core takes, 
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,9 @@ class Window:
 
     def bulk_insert(self, ts, vs=None) -> None:
         """Insert many events, in any order inside the bulk."""
+        for what, given in (("times", ts), ("values", vs)):
+            if not isinstance(given, Iterable) and not (what == "values" and given is None):
+                raise InputTypeError(f"bulk_insert takes lists of times and of values; the {what} are {given!r}")
         ts = ts if isinstance(ts, np.ndarray) else list(ts)
         if vs is None and self._op.inputs:
             raise InputError(f"bulk_insert needs values: {self._op.name} takes {self._op.inputs} input(s)")
@@ -297,18 +301,14 @@ class Window:
     def query(self, t_from=None, t_to=None):
         """The lowered aggregate of the window, or of the inclusive range of times from t_from to t_to."""
         if self._store is None or len(self._store) == 0:
-            return self._empty()
+            return self._op.without_values()
         if t_from is None and t_to is None:
             return self._values.result(self._answer(self._store.query))
         code_from = self._store.oldest() if t_from is None else self._times.code(t_from)
         code_to = self._store.youngest() if t_to is None else self._times.code(t_to)
         self._comparable(code_from, code_to)
         result, any_event = self._answer(self._store.query_range, code_from, code_to)
-        return self._values.result(result) if any_event else self._empty()
-
-    def _empty(self):
-        empty = self._op.empty
-        return empty.copy() if isinstance(empty, (list, dict, set)) else empty
+        return self._values.result(result) if any_event else self._op.without_values()
 
     def items(self) -> list:
         """(time, lowered value) of every entry, oldest first."""
@@ -361,6 +361,11 @@ class Window:
 
     def to_bytes(self) -> bytes:
         """Times and partials as bytes: versioned, checksummed, nothing in them can run."""
+        if not self._op.told_apart:
+            raise UnsupportedError(
+                f"the operator {self._op.name!r} was given no name, and its functions hold what has no description: nothing "
+                'would tell its stored windows from another\'s; give it one, as in sw.operator(..., name="mine")'
+            )
         description = {"operator": self._op.signature, "algorithm": self.algorithm, "built": self._store is not None}
         description["insist"] = self._insist
         description["dtypes"] = None if self._values is None else [_name(d) for d in self._values.dtypes]
@@ -380,7 +385,8 @@ class Window:
             raise InputTypeError(f"from_bytes takes the operator that the state is of, such as sw.sum(), not {op!r}")
         head, sections = unpack("window", data)
         if head.get("operator") != op.signature:
-            raise StateError(f"stored state is of {head.get('operator')}, not of {op.signature}")
+            unnamed = "" if op.named else "; an operator without name= is known by its code"
+            raise StateError(f"stored state is of {head.get('operator')}, not of {op.signature}{unnamed}")
         try:
             dtypes = head["dtypes"]
             w = cls(op, str(head["algorithm"]), insist=bool(head["insist"]))

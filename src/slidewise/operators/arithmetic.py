@@ -12,15 +12,16 @@ addition and a test, and they are exactly associative and invertible even where 
 While all values in a window are small, `low` alone decides: the narrow forms (algebra.narrow) leave `high` away.
 """
 
+import operator
 from typing import NamedTuple
 
 from numba.extending import register_jitable
 
 from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Narrow, Operator
-from slidewise.errors import AggregateOverflowError, InputTypeError
+from slidewise.errors import AggregateOverflowError
 from slidewise.operators.exact import exact_floats, mean_of_whole
-from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, public, refuse_text
+from slidewise.operators.making import INT64_MAX, INT64_MIN, flag, kind_of, library, public, refuse_text, worked_out
 
 FLOAT_SUM = "n * 2^-53 * sum |x|"
 _WORD = 2**32
@@ -139,10 +140,7 @@ def _combine_object(a, b):
 
 def added(name: str, a, b):
     """Two Python values added up."""
-    try:
-        return a + b
-    except TypeError as error:
-        raise InputTypeError(f"{name}: {a!r} and {b!r} cannot be added up") from error
+    return worked_out(name, "added up", operator.add, a, b)
 
 
 def _lower_object(s):
@@ -276,7 +274,7 @@ def _lower_mean_total_once(s):
 
 
 def _lower_mean_object(s):
-    return s.total / s.n
+    return worked_out("mean", "divided", operator.truediv, s.total, s.n)
 
 
 def _lift_mean_object(x):

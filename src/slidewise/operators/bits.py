@@ -5,7 +5,7 @@ from functools import cache
 from slidewise.algebra.casts import truth, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
-from slidewise.operators.making import UINT64_MAX, kind_of, library, plain, public, refuse, refuse_text
+from slidewise.operators.making import UINT64_MAX, kind_of, library, plain, public, refuse, refuse_text, worked_out
 
 
 def _lift_truth(x):
@@ -26,7 +26,7 @@ def _same(state):
 
 def _truth(name: str, combine, identity: bool) -> Operator:
     def lift_object(x):
-        return bool(refuse_text(x, name))  # "False" would be true
+        return worked_out(name, "true or false", bool, refuse_text(x, name))  # "False" would be true
 
     def resolve(inputs):
         return op.with_(lift=lift_object if inputs[0] is object else _lift_truth, resolve=None)

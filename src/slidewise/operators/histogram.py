@@ -82,7 +82,7 @@ def histogram_(*, edges) -> Operator:
         identity=np.zeros(width, np.int64),
         commutative=True,
         lift_into=lift_into,
-        empty=[0] * width,
+        empty=np.zeros(width, np.int64),
         params={"edges": found},
         **counters(width),
     )

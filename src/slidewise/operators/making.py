@@ -129,10 +129,20 @@ def refuse(name: str, dtype, wanted: str):
 
 
 def refuse_text(x, name: str):
-    """A Python value that is no text: `float` reads numbers out of texts, and `+` joins them."""
+    """A Python value that is no text and no collection: `float` reads numbers out of texts, and `+` joins both."""
     if isinstance(x, (str, bytes, bytearray)):
         raise InputTypeError(f"{name} takes numbers, not {x!r}; turn texts into numbers first, as in float(x)")
+    if isinstance(x, (list, tuple, dict, set, frozenset)) or (isinstance(x, np.ndarray) and x.dtype.kind not in "biufc"):
+        raise InputTypeError(f"{name} takes numbers, not {x!r}; insert what is in it one by one")
     return plain(x)
+
+
+def worked_out(name: str, what: str, function: Callable, *values):
+    """`function(*values)` of Python values that may not know how."""
+    try:
+        return function(*values)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{name}: {' and '.join(map(repr, values))} cannot be {what}") from error
 
 
 def _as_number(x, name: str):

@@ -4,6 +4,7 @@ NaN is above everything, +inf included: max is NaN if there is one, min only if 
 the first is kept. Everything works on Python objects with an order of their own (strings, Decimals, dates), interpreted.
 """
 
+import operator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from slidewise.operators.making import (
     library,
     public,
     refuse_text,
+    worked_out,
 )
 
 BOTTOM = {"bool": False, "small": INT64_MIN, "int": INT64_MIN, "uint": 0, "float": float("-inf"), "object": None}
@@ -152,6 +154,10 @@ def _lower_spread_int(s):
     return difference
 
 
+def _lower_spread_object(s):
+    return worked_out("spread", "subtracted", operator.sub, s.high, s.low)
+
+
 def _no_text(x):
     return refuse_text(x, "spread")
 
@@ -174,7 +180,7 @@ def _spread_functions(kind: str):
 def _resolve_spread(inputs):
     kind = "int" if kind_of(inputs[0]) == "bool" else kind_of(inputs[0])
     lift, combine = _spread_functions(kind)
-    lower = _lower_spread_int if kind in ("small", "int") else _lower_spread
+    lower = _SPREAD.lower if kind == "object" else _lower_spread_int if kind in ("small", "int") else _lower_spread
     return _SPREAD.with_(
         lift=lift, combine=combine, lower=lower, identity=Spread(TOP[kind], BOTTOM[kind]), resolve=None
     )
@@ -184,7 +190,7 @@ _SPREAD = library(
     "spread",
     lift=_spread_functions("object")[0],
     combine=_spread_functions("object")[1],
-    lower=_lower_spread,
+    lower=_lower_spread_object,
     identity=Spread(None, None),
     commutative=True,
     resolve=_resolve_spread,

@@ -6,12 +6,22 @@ comes: 0 wins over "too large". With that, `combine` is exactly associative, and
 """
 
 import math
+import operator
 
 from slidewise.algebra.casts import real, unsigned, whole
 from slidewise.algebra.operator import Operator
 from slidewise.errors import AggregateOverflowError
 from slidewise.operators.arithmetic import Mean, combine_mean
-from slidewise.operators.making import INT64_MAX, INT64_MIN, kind_of, library, numbers_only, public, refuse_text
+from slidewise.operators.making import (
+    INT64_MAX,
+    INT64_MIN,
+    kind_of,
+    library,
+    numbers_only,
+    public,
+    refuse_text,
+    worked_out,
+)
 
 _TOO_LARGE = INT64_MIN
 _HALF_WRAP = 4.0e18  # a product that wrapped is off by 2^64, one that did not by less than 2^11
@@ -60,7 +70,7 @@ def _lift_object(x):
 
 
 def _combine_object(a, b):
-    return b if a is None else a if b is None else a * b
+    return b if a is None else a if b is None else worked_out("product", "multiplied", operator.mul, a, b)
 
 
 def _lower_object(s):

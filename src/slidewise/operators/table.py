@@ -44,7 +44,7 @@ def table() -> list[Row]:
                 parameters=", ".join(str(p) for p in _parameters(entry.function)),
                 laws=laws,
                 kind=_kind(shown),
-                empty="null" if op.empty is None else repr(op.empty) if op.empty in (0, False, []) else "zeros",
+                empty="zeros" if isinstance(op.empty, np.ndarray) else "null" if op.empty is None else repr(op.empty),
                 accuracy=op.error or "exact",
                 source=entry.source,
                 summary=entry.function.__doc__.strip().splitlines()[0],

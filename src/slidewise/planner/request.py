@@ -1,7 +1,9 @@
 """A call of `rolling` or `as_of`, checked as far as it can be without data. The same for every engine."""
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from slidewise.algebra.operator import Bound, Operator
 from slidewise.algebra.product import BoundStruct
@@ -50,11 +52,13 @@ class Request:
         """Every operator that is computed by itself: the members of a bound struct are `name.member`."""
         found: dict[str, Bound] = {}
         for name, bound in self.aggs.items():
-            if isinstance(bound, BoundStruct):
-                found |= {f"{name}.{member}": part for member, part in bound.members.items()}
-            else:
-                found[name] = bound
+            found |= bound.leaves(name) if isinstance(bound, BoundStruct) else {name: bound}
         return found
+
+    def put_together(self, aggregate: str, leaf: Callable[[str], Any], join: Callable[[dict[str, Any]], Any]):
+        """What belongs to an aggregate, from what belongs to its leaves; join(values by member) makes one of a struct's."""
+        bound = self.aggs[aggregate]
+        return bound.put_together(aggregate, leaf, join) if isinstance(bound, BoundStruct) else leaf(aggregate)
 
     @property
     def needed(self) -> tuple[str, ...]:

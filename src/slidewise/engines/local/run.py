@@ -156,12 +156,13 @@ def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa
 def output_columns(request: Request, results: dict[tuple[str, str], pa.Array]):
     """(name, array) for each result column, from the results by (aggregate, window)."""
     for output in request.outputs:
-        members = getattr(request.aggs[output.aggregate], "members", None)
-        if members is None:
-            yield output.column, results[output.aggregate, output.window]
-        else:
-            parts = [results[f"{output.aggregate}.{member}", output.window] for member in members]
-            yield output.column, pa.StructArray.from_arrays(parts, list(members))
+        found = lambda leaf, window=output.window: results[leaf, window]
+        yield output.column, request.put_together(output.aggregate, found, structs)
+
+
+def structs(parts: dict[str, pa.Array]) -> pa.Array:
+    """The results of a struct's members as one column."""
+    return pa.StructArray.from_arrays(list(parts.values()), list(parts))
 
 
 def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, progress: Progress) -> None:

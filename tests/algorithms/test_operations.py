@@ -140,17 +140,19 @@ def test_evict_at_needs_no_order():
 # ---- many ranges over one deque --------------------------------------------------------------------------------------
 
 
-def run_ranges(op, xs, starts, ends, mask=()):
+def run_ranges(op, xs, starts, ends, mask=(), piece=7):
+    """Piece by piece, as engines run it."""
     n, ranges = len(ends), len(starts)
     longest = max((e - s for column in starts for s, e in zip(column, ends)), default=1)
-    _, W, V, m, scratch = arrays(algorithm("slick_deque"), op, capacity_for(max(1, longest)), more=ranges)
+    H, W, V, m, scratch = arrays(algorithm("slick_deque"), op, capacity_for(max(1, longest)), more=ranges)
     OUT, OK = results(op, n * ranges)
     flat = [s for column in starts for s in column]
     run = twin(slick_deque).run_ranges
     if op.compiled:
         run, xs, flat, ends = slick_deque.run_ranges, np.array(xs), np.array(flat, np.int64), np.array(ends, np.int64)
         mask = np.array(mask, np.uint8)
-    run(op, ranges, W, V, m, scratch, (xs,), mask, flat, ends, OUT, OK, 0, n)
+    for lo in range(0, n, piece):
+        run(op, ranges, H, W, V, m, scratch, (xs,), mask, flat, ends, OUT, OK, lo, min(lo + piece, n))
     return [[result(op, OUT, OK, q * n + i) for i in range(n)] for q in range(ranges)]
 
 

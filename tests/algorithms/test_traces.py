@@ -119,7 +119,7 @@ DEQUES = [[6], [6, 5], [6, 5, 0], [6, 5, 1], [6, 5, 3], [5, 4], [4, 2], [7]]
 def both_queries(op, ranges=(3, 5)) -> list[tuple]:
     """Every answer of both queries, from the shared form."""
     n = len(TUPLES)
-    _, W, V, m, scratch = arrays(algorithm("slick_deque"), op, 8, more=len(ranges))
+    H, W, V, m, scratch = arrays(algorithm("slick_deque"), op, 8, more=len(ranges))
     OUT, OK = results(op, n * len(ranges))
     starts = [max(0, i + 1 - r) for r in ranges for i in range(n)]
     ends = [i + 1 for i in range(n)]
@@ -127,7 +127,7 @@ def both_queries(op, ranges=(3, 5)) -> list[tuple]:
     if op.compiled:
         X, mask, run = (np.array(TUPLES),), np.empty(0, np.uint8), slick_deque.run_ranges
         starts, ends = np.array(starts), np.array(ends)
-    run(op, len(ranges), W, V, m, scratch, X, mask, starts, ends, OUT, OK, 0, n)
+    run(op, len(ranges), H, W, V, m, scratch, X, mask, starts, ends, OUT, OK, 0, n)
     return [tuple(result(op, OUT, OK, q * n + i) for q in range(len(ranges))) for i in range(n)]
 
 

@@ -13,6 +13,7 @@ from slidewise.planner import ladder
 from slidewise.planner.ladder import RUNGS, Task, choose
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
+from slidewise.planner.slices import shared_plan
 
 SUM = sw.operator(lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0, name="my_sum")
 FIVE = {"n": sw.count("x"), "total": sw.sum("x"), "mean": sw.mean("x"), "sd": sw.std("x"), "peak": sw.max("x")}
@@ -140,15 +141,82 @@ def test_aggregates_of_one_column_that_run_alike_go_in_one_pass():
     assert [step.aggregates for step in deque.steps] == [("min",), ("max",)]
 
 
-def test_slices_are_computed_once_for_all_windows():
-    """emit="slide": three windows over common slices cost little more than one."""
-    table = data(600, keys=1)
-    windows = {"a": sw.time(60, slide=20), "b": sw.time(120, slide=20), "c": sw.tumbling(40)}
-    shared, few = combines(table, windows=windows, aggs={"s": SUM("x")}, emit="slide")
-    many = sum(combines(table, windows={name: w}, aggs={"s": SUM("x")}, emit="slide")[1] for name, w in windows.items())
-    assert few < many / 2
-    assert planned(table, windows=windows, aggs={"s": SUM("x")}, emit="slide").slices.lengths == (20, 20)
-    assert len(shared) > 0
+SLIDING = {"a": sw.time(60, slide=20), "b": sw.time(110, slide=20), "c": sw.tumbling(40)}
+
+
+def test_slices_are_computed_once_for_all_windows_and_aggregates():
+    """emit="slide", 3 windows x 5 aggregates: what fifteen plans give, to the bit where whole numbers are exact (other slices
+    round otherwise), with less than a third of the combines."""
+    table = data(600, keys=2).set_column(2, "x", pa.array(np.random.default_rng(1).integers(-9, 9, 600)))
+    shared, few = combines(table, windows=SLIDING, aggs=FIVE, emit="slide")
+    by_place = {(row["k"], row["t"]): row for row in shared.to_pylist()}
+    many = 0
+    for name, bound in FIVE.items():
+        for window in SLIDING:
+            alone, count = combines(table, windows={window: SLIDING[window]}, aggs={name: bound}, emit="slide")
+            many += count
+            for row in alone.to_pylist():
+                column = f"{name}_{window}"
+                value = by_place[row["k"], row["t"]][column]
+                assert repr(value) == repr(row[column]) or (name == "sd" and value == pytest.approx(row[column], 1e-12))
+    assert few < many / 3
+
+
+def sliced(table, plan, technique=None):
+    """(results, combines) of a plan whose answers are combined anew from slices."""
+    counter = Counter()
+    if technique is not None:
+        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique))
+    return run(counter.plan(plan), table).to_pylist(), counter.combines
+
+
+def test_figure_7_is_run_as_planned():
+    """slickdeque-2018, Example 1: a partial for every 2 tuples; Q1 combines the last three of them, Q2 the last four."""
+    n = 400
+    table = pa.table({"t": np.arange(1, n + 1), "x": np.ones(n)})
+    asked = dict(
+        time="t",
+        windows={"Q1": sw.time(6, slide=2), "Q2": sw.time(8, slide=4)},
+        aggs={"s": SUM("x")},
+        emit="slide",
+        algorithm="recalc",
+    )
+    plan = make_plan(request(**asked), table.schema)
+    assert (plan.slices.technique, plan.slices.lengths) == ("pairs", (2, 2))
+    found, count = sliced(table, plan)
+    assert [row["s_Q2"] for row in found[:8]] == [None, 4, None, 8, None, 8, None, 8], "Q2 answers at each second edge"
+    first, second = 2 * (n // 2 - 2), 3 * (n // 4 - 1)
+    ends = 2 * (0 + 1) + 2 * 1  # at either end of the stream: windows of Q1 with one and two partials, one of Q2 with two
+    assert count == n // 2 + first + second + ends
+
+
+def test_the_executor_cuts_where_the_plan_says():
+    """range 7, slide 5, a row each tick: panes of 1, pairs of 3 and 2, Cutty slices of 5 with windows that end inside one."""
+    n = 500
+    table = pa.table({"t": np.arange(1, n + 1), "x": np.ones(n)})
+    arguments = dict(time="t", windows={"w": sw.time(7, slide=5)}, aggs={"s": SUM("x")}, emit="slide", algorithm="recalc")
+    plan = make_plan(request(**arguments), table.schema)
+    costs = {technique: sliced(table, plan, technique) for technique in ("panes", "pairs", "cutty")}
+    assert costs["panes"][0] == costs["pairs"][0] == costs["cutty"][0]
+    a_slide = {technique: round(count / (n / 5), 1) for technique, (_, count) in costs.items()}
+    assert a_slide == {
+        "panes": 0 + 6,  # nothing to fold, seven panes to combine
+        "pairs": (2 + 1) + 2,  # slices of 3 and 2 rows, three of them to combine
+        "cutty": 4 + 1,  # slices of 5 rows, a whole one and the beginning of the next
+    }
+    assert plan.slices.technique == "cutty", "the fewest slices"
+    told = sw.explain(table, **arguments).as_dict()["slices"]
+    assert told["technique"] == "cutty" and told["lengths"] == [5]
+    assert told["inside"] == [{"at": 5, "answers": ["w"]}]
+
+
+def test_rows_in_no_window_are_not_combined():
+    table = pa.table({"t": np.arange(1000), "x": np.ones(1000)})
+    plan = make_plan(
+        request(time="t", windows={"w": sw.time(3, slide=100)}, aggs={"s": SUM("x")}, emit="slide"), table.schema
+    )
+    for technique in ("panes", "pairs", "cutty"):
+        assert sliced(table, plan, technique)[1] <= 4 * 10
 
 
 def test_rows_that_leave_together_are_one_entry():

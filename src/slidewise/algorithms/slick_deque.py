@@ -182,27 +182,29 @@ def finger(W, m, head, tail, node, start):
 
 
 @compiled_entry
-def run_ranges(op, ranges, W_, V_, m, scratch, X_, MASK_, STARTS_, ends_, OUT_, OK_, lo, hi):
+def run_ranges(op, ranges, H, W_, V_, m, scratch, X_, MASK_, STARTS_, ends_, OUT_, OK_, lo, hi):
     """Many frames with a common end, in one pass: for each i in [lo, hi) and each range q the aggregate of the rows
     [STARTS[q * n + i], ends[i]) that count, into place q * n + i, where n = len(ends). No start and no end goes back.
 
     Selective: one deque, and for each range a finger on its node, kept in word m + 1 + q; fingers move on with the
     frames, so an answer is amortised O(1) and costs no combine. Invertible: a running answer for each range in slot
     scratch + 2 + q, and how many rows it holds in word m + 1 + q. Rows go by their number: m + 1 is at least the
-    longest frame. The arrays come from `arrays(..., more=ranges)`."""
+    longest frame. The arrays come from `arrays(..., more=ranges)`. What the next piece goes on with is in H: frames answered, the
+    row behind the last, head and tail."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     MASK, STARTS, ends = open_arrays((MASK_, STARTS_, ends_))
     n = len(ends_)
     masked = len(MASK_) > 0
-    head = tail = last = 0
-    for q in range(ranges):
-        W[m + 1 + q] = 0
-        put(op, V, scratch + 2 + q, reset(op, get(op, V, scratch)))
+    answered, last, head, tail = H[0], H[1], H[2], H[3]
+    if answered == 0:
+        for q in range(ranges):
+            W[m + 1 + q] = 0
+            put(op, V, scratch + 2 + q, reset(op, get(op, V, scratch)))
     for i in range(lo, hi):
         oldest = ends[i]
         for q in range(ranges):
             oldest = min(oldest, STARTS[q * n + i])
-        if i == lo:
+        if answered == 0:
             last = oldest
         if selective(op):
             while head < tail and W[head & m] < oldest:
@@ -220,7 +222,7 @@ def run_ranges(op, ranges, W_, V_, m, scratch, X_, MASK_, STARTS_, ends_, OUT_, 
             for q in range(ranges):
                 answer = get(op, V, scratch + 2 + q)
                 count = W[m + 1 + q]
-                if i > lo:  # rows between two starts were in the frame when they came, if they came
+                if answered > 0:  # rows between two starts were in the frame when they came, if they came
                     for leaving in range(STARTS[q * n + i - 1], min(STARTS[q * n + i], last)):
                         if not masked or MASK[leaving]:
                             answer = inverse(op, answer, answer, get(op, V, leaving & m))
@@ -241,6 +243,11 @@ def run_ranges(op, ranges, W_, V_, m, scratch, X_, MASK_, STARTS_, ends_, OUT_, 
                 last += 1
             for q in range(ranges):
                 write(op, V, OUT, OK, q * n + i, W[m + 1 + q] > 0, scratch + 2 + q, scratch)
+        answered += 1
+    H[0] = answered
+    H[1] = last
+    H[2] = head
+    H[3] = tail
 
 
 def check(op, H, W, V, m):

@@ -3,6 +3,7 @@
 The engine is found by the kind of the data, without importing packages the caller has not imported.
 """
 
+import inspect
 import sys
 from typing import Any
 
@@ -14,6 +15,8 @@ from slidewise.planner.request import Request, request
 
 STREAMING = ("watermark", "id", "results", "late", "keep", "max_ahead", "history", "buckets", "ttl")
 """Arguments that only mean something on a stream; the Spark engine reads them."""
+QUERYING = ("query_time", "query_by")
+"""Arguments that only mean something beside queries."""
 
 
 def kind_of(data) -> str:
@@ -123,12 +126,8 @@ def as_of(
         as_of=True,
     )
     kind = kind_of(data)
-    if kind_of(queries) != kind:
-        raise InputTypeError(f"queries and data must be frames of one kind, not {kind_of(queries)} and {kind}")
-    query_time = query_time or asked.time
-    query_by = asked.by if query_by is None else ((query_by,) if isinstance(query_by, str) else tuple(query_by))
-    if len(query_by) != len(asked.by):
-        raise InputError(f"by= names {len(asked.by)} key column(s), query_by= {len(query_by)}")
+    _same_kind(queries, kind)
+    query_time, query_by = _query_names(asked, query_time, query_by)
     if kind == "spark":
         from slidewise.engines.spark import front
 
@@ -137,10 +136,7 @@ def as_of(
     from slidewise.engines.local.frames import KINDS
     from slidewise.engines.local.run import run_as_of
 
-    asking = KINDS[kind](queries)
-    for name in (query_time, *query_by):
-        if name not in asking.columns:
-            raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, asking.columns))}")
+    asking = _asking(KINDS[kind](queries), query_time, query_by)
     frame, plan, table = _local(kind, data, asked, kept=asking.columns)
     result = run_as_of(
         plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time=query_time, query_by=query_by
@@ -151,24 +147,53 @@ def as_of(
 def explain(data, other=None, **arguments: Any):
     """The plan of a call of `rolling` (or, with queries and data, of `as_of`) and why: print it, or take `as_dict()`.
 
-    Takes the same arguments; an empty frame with the right columns is enough.
+    Takes the same arguments and refuses the same; an empty frame with the right columns is enough.
     """
     from slidewise.planner.explain import explain as told
 
     queries, data = (None, data) if other is None else (data, other)
-    if queries is not None or "query_time" in arguments or "query_by" in arguments:
-        arguments = {"closed": "left", **arguments, "as_of": True}
-    given = {name: value for name, value in arguments.items() if name not in (*STREAMING, "query_time", "query_by")}
-    asked = request(**given)
+    call = inspect.signature(rolling if queries is None else as_of).parameters.values()
+    names = [parameter.name for parameter in call if parameter.kind is parameter.KEYWORD_ONLY]
+    if missing := [name for name in ("time", "windows", "aggs") if name not in arguments]:
+        raise InputTypeError(f"explain needs {', '.join(f'{name}=' for name in missing)} as the call itself does")
+    query_time, query_by = (arguments.pop(name, None) if queries is not None else None for name in QUERYING)
+    if queries is not None:
+        arguments = {"closed": "left", **arguments}
+    streaming = {name: arguments.pop(name) for name in [*arguments] if name not in names}
+    asked = request(**arguments, as_of=queries is not None)
     kind = kind_of(data)
+    if queries is not None:
+        query_time, query_by = _query_names(asked, query_time, query_by)
+        _same_kind(queries, kind)
     if kind == "spark":
         from slidewise.engines.spark import front
 
-        return front.explain(data, asked, queries, arguments.get("query_time"), arguments.get("query_by"))
+        return front.explain(data, asked, queries, query_time, query_by, **streaming)
+    _no_streaming(streaming)
     from slidewise.engines.local.frames import KINDS
 
-    kept = None if queries is None else KINDS[kind](queries).columns
+    kept = None if queries is None else _asking(KINDS[kind](queries), query_time, query_by).columns
     return told(_local(kind, data, asked, kept)[1])
+
+
+def _same_kind(queries, kind: str) -> None:
+    if kind_of(queries) != kind:
+        raise InputTypeError(f"queries and data must be frames of one kind, not {kind_of(queries)} and {kind}")
+
+
+def _query_names(asked: Request, query_time: str | None, query_by) -> tuple[str, tuple[str, ...]]:
+    """What the queries call time and key."""
+    keys = asked.by if query_by is None else ((query_by,) if isinstance(query_by, str) else tuple(query_by))
+    if len(keys) != len(asked.by):
+        raise InputError(f"by= names {len(asked.by)} key column(s), query_by= {len(keys)}")
+    return query_time or asked.time, keys
+
+
+def _asking(frame, query_time: str, query_by: tuple[str, ...]):
+    for name in (query_time, *query_by):
+        if name not in frame.columns:
+            raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, frame.columns))}")
+    return frame
 
 
 def _local(kind: str, data, asked: Request, kept=None):
@@ -184,4 +209,6 @@ def _no_streaming(given: dict) -> None:
     for name in given:
         if name in STREAMING:
             raise InputError(f"{name}= is for streams (a streaming PySpark DataFrame); this frame is all there")
+        if name in QUERYING:
+            raise InputError(f"{name}= is for as_of: give the queries too")
         raise InputTypeError(f"no argument {name}=")

@@ -11,8 +11,9 @@ import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
-from slidewise.windows.bounds import _within, boundary, earlier, end_reach, end_rule, lower_position, sides, start_reach
+from slidewise.windows.bounds import boundary, earlier, end_reach, end_rule, lower_position, sides, start_reach
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
+from slidewise.windows.deltas import delta_run
 
 RUNS = ("session", "delta", "punctuation")
 
@@ -255,7 +256,7 @@ def mark_runs(keys, marks, touched, left, begun):
 
 @entry
 def delta_runs(keys, values, valid, touched, width, begun):
-    """The longest run ending at each row within `width`: two monotone queues, from where the last known run began."""
+    """The longest run ending at each row within `width`, from where the last known run began."""
     for j in range(len(touched)):
         k = touched[j]
         rank = keys[k, RANK0] - keys[k, START]
@@ -265,35 +266,4 @@ def delta_runs(keys, values, valid, touched, width, begun):
             continue
         start = first if stale == first else max(first, begun[stale - 1] - rank)
         largest, smallest = np.empty(last - start, np.int64), np.empty(last - start, np.int64)
-        l0 = l1 = s0 = s1 = 0
-        seen = not_a_number = False
-        behind = start
-        for p in range(start, last):
-            if valid[p]:
-                x = values[p]
-                if seen and (x != x) != not_a_number:
-                    start = behind
-                    l0 = l1 = s0 = s1 = 0
-                not_a_number = x != x
-                seen = True
-                behind = p + 1
-                if not not_a_number:
-                    while l1 > l0 and values[largest[l1 - 1]] <= x:
-                        l1 -= 1
-                    largest[l1] = p
-                    l1 += 1
-                    while s1 > s0 and values[smallest[s1 - 1]] >= x:
-                        s1 -= 1
-                    smallest[s1] = p
-                    s1 += 1
-                    while values[largest[l0]] != values[smallest[s0]] and not _within(
-                        values[largest[l0]], values[smallest[s0]], width
-                    ):
-                        if largest[l0] < smallest[s0]:
-                            start = largest[l0] + 1
-                            l0 += 1
-                        else:
-                            start = smallest[s0] + 1
-                            s0 += 1
-            if p >= stale:
-                begun[p] = rank + start
+        delta_run(values, valid, start, last, stale, rank, width, largest, smallest, begun)

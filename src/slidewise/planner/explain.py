@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slidewise.algorithms import algorithm
 from slidewise.planner.plan import Pass, Plan, Step
+from slidewise.planner.request import Request
 from slidewise.planner.slices import SharedPlan
 from slidewise.windows.bounds import CLOSED
 from slidewise.windows.duration import text_of
@@ -30,7 +31,7 @@ class Explanation:
         return {
             "call": _call(self.plan),
             "windows": {
-                name: {"window": str(window), "rows": rule(window, request.closed)}
+                name: {"window": str(window), "rows": rule(window, request)}
                 for name, window in request.windows.items()
             },
             "slices": None if self.plan.slices is None else slices_as_dict(self.plan.slices, self.plan),
@@ -71,8 +72,7 @@ def _call(plan: Plan) -> str:
         f"time {request.time} ({plan.clock.kind}{f', {plan.clock.zone}' if plan.clock.zone else ''})",
         keys,
         f"closed {request.closed}",
-        f"ties {request.ties}",
-        f"emit {request.emit}",
+        *(() if request.as_of else (f"ties {request.ties}", f"emit {request.emit}")),
         f"prefer {request.prefer}",
     ]
     if request.order:
@@ -86,33 +86,69 @@ def _call(plan: Plan) -> str:
     )
 
 
-def rule(window: Window, closed: str) -> str:
-    """The rows of a window, as an interval."""
-    left, right = CLOSED[closed]
+def rule(window: Window, request: Request) -> str:
+    """The rows of a window, as an interval or in words."""
+    left, right = CLOSED[request.closed]
     opening, closing = "[" if left else "(", "]" if right else ")"
-    end = "b" if window.slide else "t"
-    end = f"{end} - {window.offset.text}" if window.offset else end
-    tail = f", b = the last multiple of {window.slide.text} at or before t" if window.slide else ""
-    if window.kind == "time":
-        return f"{opening}{end} - {window.range.text}, {end}{closing}{tail}"
+    if window.kind in ("time", "tumbling"):
+        return _time_rule(window, request, opening, closing)
     if window.kind == "rows":
-        return f"the last {window.range.value} rows by (time, order){f', every {window.slide.text} rows' if window.slide else ''}"
-    if window.kind == "tumbling":
-        return f"{opening}the last multiple of {window.range.text}, t{closing}"
+        return _rows_rule(window, request)
+    if window.kind == "lifetime":
+        return f"everything up to t{closing}"
     if window.kind == "session":
-        return f"since the last silence of more than {window.range.text}"
+        whole = request.emit == "slide"  # a session is given when it is over
+        return f"since the last silence of more than {window.range.text}" + ("" if whole else f", up to t{closing}")
+    if request.as_of:
+        until = f"up to t{closing}"
+    else:
+        until = "up to the row" if right else "without the row"
     if window.kind == "delta":
-        return f"while {window.column} stays within {window.range.text}"
-    if window.kind == "punctuation":
-        return f"since the last row with {window.column}"
-    return f"everything up to t{closing}"
+        return f"while {window.column} stays within {window.range.text}, {until}"
+    return f"{'from' if left else 'behind'} the last row with {window.column}{' on' if left else ''}, {until}"
+
+
+def _time_rule(window: Window, request: Request, opening: str, closing: str) -> str:
+    stepwise, back = window.kind == "tumbling" or window.slide is not None, window.range.text
+    step = window.slide.text if window.slide else back
+    end = "b" if stepwise else "t"
+    end = f"{end} - {window.offset.text}" if window.offset else end
+    days = " of local days" if window.calendar else ""
+    multiple = f"multiple of {step}{'' if window.origin is None else f' from {window.origin}'}{days}"
+    if request.emit == "slide":
+        return f"{opening}{end} - {back}, {end}{closing}, b = every {multiple}"
+    if window.kind == "tumbling":
+        return f"{opening}b, t{closing}, b = the last {multiple} {'at or before' if opening == '[' else 'before'} t"
+    tail = f", b = the last {multiple} at or before t" if window.slide else days
+    return f"{opening}{end} - {back}, {end}{closing}{tail}"
+
+
+def _rows_rule(window: Window, request: Request) -> str:
+    left, right = CLOSED[request.closed]
+    n = window.range.value
+    by = "by (time, order)"
+    moved = f"{window.offset.text} rows back" if window.offset else ""
+    if window.slide:
+        moved = f"the last of each {window.slide.text} rows" + (f", {moved}" if moved else "")
+    if request.as_of:
+        seen = f"the last {n} rows {by} up to t{']' if right else ')'}"
+        return seen + (f", counted from {moved}" if moved else "")
+    words = {
+        (False, True): f"the last {n} rows {by}",
+        (True, True): f"the row and the {n} before it {by}",
+        (True, False): f"the {n} rows before the row {by}",
+        (False, False): f"the {n - 1} rows before the row {by}",
+    }[left, right]
+    return words + (f", counted from {moved}" if moved else "")
 
 
 def slices_as_dict(slices: SharedPlan, plan: Plan) -> dict:
     def text(ticks: int) -> str:
         return text_of(ticks * plan.clock.tick_ns) if plan.clock.kind == "instant" else f"{ticks:,}"
 
-    edges = [{"at": edge.at, "answers": list(edge.answers)} for edge in slices.edges]
+    edges, inside = (
+        [{"at": e.at, "answers": list(e.answers)} for e in found] for found in (slices.edges, slices.inside)
+    )
     told = [f"{slices.technique}: the pattern repeats every {text(slices.composite)} (the composite slide)"]
     if slices.edges:
         told.append(
@@ -121,10 +157,13 @@ def slices_as_dict(slices: SharedPlan, plan: Plan) -> dict:
         )
         for query in slices.queries:
             told.append(f"{query.name}: {slices.slices_of(query):,} slices a window")
+    if slices.technique == "cutty":
+        told.append("cut only where windows begin; a window that ends inside a slice takes what is there of it")
     return {
         "technique": slices.technique,
         "composite": slices.composite,
         "edges": edges,
+        "inside": inside,
         "lengths": list(slices.lengths),
         "told": told,
     }
@@ -173,7 +212,7 @@ def _cost(step: Step, info) -> str:
     )
     entries = {p.entries for p in step.passes}
     if entries == {"slices"}:
-        text = f"1 combine an event, shared; then for each answer and window: {bounds}"
+        text = f"1 combine an event, for all windows; then for each window, a slice: {bounds}"
     elif entries == {"runs"}:
         text = f"1 combine an event and 1 an answer; then for each run: {bounds}"
     return text

@@ -72,6 +72,7 @@ class Plan:
     ticks: dict[str, Ticks]
     steps: tuple[Step, ...]
     slices: SharedPlan | None = None
+    """What passes over "slices" cut the rows by; None where there are none."""
 
 
 def make_plan(request: Request, schema: pa.Schema) -> Plan:
@@ -86,7 +87,9 @@ def make_plan(request: Request, schema: pa.Schema) -> Plan:
 
     groups = grouped(request.leaves, lambda bound: tuple(i.dtype for i in inputs_of(bound)))
     steps = [(group, _step(group, inputs_of(group.bound), request, ticks, slices)) for group in groups]
-    return Plan(request, clock, ticks, _joined(steps, request, ticks, slices), slices)
+    joined = _joined(steps, request, ticks, slices)
+    sliced = any(one.entries == "slices" for step in joined for one in step.passes)
+    return Plan(request, clock, ticks, joined, slices if sliced else None)
 
 
 def _joined(steps: list[tuple[Group, Step]], request: Request, ticks: dict[str, Ticks], slices) -> tuple[Step, ...]:
@@ -107,7 +110,9 @@ def _joined(steps: list[tuple[Group, Step]], request: Request, ticks: dict[str, 
 
 def _step(group: Group, inputs: tuple[Input, ...], request: Request, ticks: dict[str, Ticks], slices) -> Step:
     typed = group.bound.operator.typed(tuple(i.dtype for i in inputs))
-    together = _same_ends(request, ticks)
+    together: list[tuple[str, ...]] = [(name,) for name in ticks]
+    if slices is None and not request.exclude_current:
+        together = _same_ends(request, ticks)
     task = Task(typed, max(len(names) for names in together), request.prefer)
     choice = choose(task, request.algorithm)
     passes = []

@@ -9,7 +9,8 @@ window begins or ends in, so that its rows can be aggregated once and used by ev
     Cutty   only where windows begin     |-------|-------|---       1 a slide; a window may end inside a slice
 
 Several queries: the composite slide is the least common multiple of the slides; every slide is repeated to fill it, and all
-their edges are marked in it. At an edge that is a multiple of a query's slide, that query answers.
+their edges are marked in it. At an edge that is a multiple of a query's slide, that query answers; with Cutty slices it may
+answer between two edges. Executors cut rows at the marks (`SharedPlan.marks`), which say the same without being written out.
 """
 
 from dataclasses import dataclass
@@ -42,6 +43,16 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """An edge at `at` and at every `every` ticks from there, because windows begin or end there."""
+
+    at: int
+    every: int
+    begins: bool
+    """Whether windows begin there, or end: `closed` may put a row at the edge itself on different sides of the two."""
+
+
+@dataclass(frozen=True)
 class SharedPlan:
     """Slices that serve a set of queries."""
 
@@ -51,6 +62,13 @@ class SharedPlan:
     """The composite slide: the pattern of edges repeats after it."""
     edges: tuple[Edge, ...]
     """Empty where there are too many to write out."""
+    inside: tuple[Edge, ...] = ()
+    """Places inside a slice at which queries answer: Cutty."""
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Where the slices are cut: what `edges` writes out for one composite slide."""
+        return tuple(dict.fromkeys(mark for query in self.queries for mark in _marks(query, self.technique)))
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -70,14 +88,14 @@ class SharedPlan:
         most = 0
         for answer in range(0, self.composite, query.slide):
             end = query.origin + answer - query.offset
-            most = max(most, self._edges_between(end - query.range, end))
-        return max(most, 1)
+            most = max(most, self._begun_between(end - query.range, end))
+        return most
 
-    def _edges_between(self, start: int, end: int) -> int:
-        """Edges in (start, end]."""
+    def _begun_between(self, start: int, end: int) -> int:
+        """Slices that begin in [start, end)."""
         count = 0
         for edge in self.edges:
-            count += (end - edge.at) // self.composite - (start - edge.at) // self.composite
+            count += (end - 1 - edge.at) // self.composite - (start - 1 - edge.at) // self.composite
         return count
 
     @property
@@ -101,22 +119,29 @@ def shared_plan(queries, technique: str = "pairs") -> SharedPlan:
     composite = lcm(*(query.slide for query in queries))
     if sum(_fragments(query, technique) * (composite // query.slide) for query in queries) > MOST_EDGES:
         return SharedPlan(technique, queries, composite, ())
-    marked: set[int] = set()
-    for query in queries:
-        for place in _starts_and_ends(query, technique):
-            marked |= {(place + k * query.slide) % composite for k in range(composite // query.slide)}
-    edges = []
-    for place in sorted(place or composite for place in marked):
-        answers = [q.name for q in queries if (place - q.origin + q.offset) % q.slide == 0]
-        edges.append(Edge(place, tuple(answers)))
-    return SharedPlan(technique, queries, composite, tuple(edges))
+    places = {at % composite for query in queries for mark in _marks(query, technique) for at in _repeated(mark, composite)}
+    ends = {(q.origin - q.offset + at) % composite for q in queries for at in range(0, composite, q.slide)}
+
+    def edges(of: set[int]) -> tuple[Edge, ...]:
+        return tuple(Edge(at, _answering(queries, at)) for at in sorted(at or composite for at in of))
+
+    return SharedPlan(technique, queries, composite, edges(places), edges(ends - places))
 
 
-def best_plan(queries, ends_inside: bool = False) -> SharedPlan:
-    """The plan with the fewest slices; Cutty only where a window may end inside a slice."""
+def _repeated(mark: Mark, composite: int) -> range:
+    return range(mark.at, mark.at + composite, mark.every)
+
+
+def _answering(queries: tuple[Query, ...], at: int) -> tuple[str, ...]:
+    return tuple(q.name for q in queries if (at - q.origin + q.offset) % q.slide == 0)
+
+
+def best_plan(queries) -> SharedPlan:
+    """The plan with the fewest slices. Panes are never fewer than pairs, and pairs never fewer than Cutty slices; of equals
+    pairs, whose windows end with a slice: a window that ends inside one costs a combine more to answer."""
     queries = tuple(queries)
-    plans = [shared_plan(queries, technique) for technique in (TECHNIQUES if ends_inside else TECHNIQUES[:2])]
-    return min(reversed(plans), key=lambda plan: len(plan.edges) or MOST_EDGES)
+    pairs, cutty = shared_plan(queries, "pairs"), shared_plan(queries, "cutty")
+    return cutty if cutty.edges and len(cutty.edges) < (len(pairs.edges) or MOST_EDGES) else pairs
 
 
 def _fragments(query: Query, technique: str) -> int:
@@ -126,13 +151,13 @@ def _fragments(query: Query, technique: str) -> int:
     return 2 if technique == "pairs" and query.range % query.slide else 1
 
 
-def _starts_and_ends(query: Query, technique: str) -> list[int]:
-    """Edges of one query in its own slide."""
+def _marks(query: Query, technique: str) -> tuple[Mark, ...]:
+    """Where one query's windows cut time."""
     end = (query.origin - query.offset) % query.slide
     start = (end - query.range) % query.slide
     if technique == "panes":
         pane = gcd(query.range, query.slide)
-        return sorted((end + k * pane) % query.slide for k in range(query.slide // pane))
+        return Mark(start % pane, pane, True), Mark(end % pane, pane, False)
     if technique == "pairs":
-        return sorted({start, end})
-    return [start]
+        return Mark(start, query.slide, True), Mark(end, query.slide, False)
+    return (Mark(start, query.slide, True),)

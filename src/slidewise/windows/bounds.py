@@ -26,6 +26,7 @@ from slidewise.algebra.cache import entry, inlined
 from slidewise.algebra.kernel import open_arrays
 from slidewise.errors import InputError
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
+from slidewise.windows.deltas import delta_run
 
 CLOSED = {"right": (False, True), "left": (True, False), "both": (True, True), "neither": (False, False)}
 TIES = ("peers", "arrival")
@@ -517,53 +518,8 @@ def key_starts(offsets, begun):
 
 @entry
 def delta_starts(values, valid, offsets, width, begun):
-    """Where the longest run ending at each row began: largest less smallest stays within `width`.
-
-    Two monotone queues over positions, one for the largest and one for the smallest. A null neither widens nor ends a run; a
-    NaN is within nothing but NaN.
-    """
-    n = len(values)
-    largest, smallest = np.empty(n, np.int64), np.empty(n, np.int64)
-    nulls = len(valid) > 0
+    """Where the longest run ending at each row began: largest less smallest stays within `width`."""
+    largest, smallest = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     for key in range(len(offsets) - 1):
-        start = behind = offsets[key]  # behind: the row after the last that was no null
-        l0 = l1 = s0 = s1 = 0
-        not_a_number = False
-        seen = False
-        for i in range(offsets[key], offsets[key + 1]):
-            if nulls and not valid[i]:
-                begun[i] = start
-                continue
-            x = values[i]
-            if seen and (x != x) != not_a_number:
-                start = behind
-                l0 = l1 = s0 = s1 = 0
-            not_a_number = x != x
-            seen = True
-            behind = i + 1
-            if not not_a_number:
-                while l1 > l0 and values[largest[l1 - 1]] <= x:
-                    l1 -= 1
-                largest[l1] = i
-                l1 += 1
-                while s1 > s0 and values[smallest[s1 - 1]] >= x:
-                    s1 -= 1
-                smallest[s1] = i
-                s1 += 1
-                while values[largest[l0]] != values[smallest[s0]] and not _within(
-                    values[largest[l0]], values[smallest[s0]], width
-                ):
-                    if largest[l0] < smallest[s0]:
-                        start = largest[l0] + 1
-                        l0 += 1
-                    else:
-                        start = smallest[s0] + 1
-                        s0 += 1
-            begun[i] = start
-
-
-@inlined
-def _within(high, low, width):
-    """high - low <= width, where the difference may leave int64."""
-    difference = high - low
-    return difference <= width and difference >= 0
+        first, last = offsets[key], offsets[key + 1]
+        delta_run(values, valid, first, last, first, 0, width, largest, smallest, begun)

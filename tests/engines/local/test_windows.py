@@ -1,5 +1,7 @@
 """Every window kind and emit mode of `rolling` and `as_of` against loops over all rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +19,10 @@ from tests.engines.local.oracle import (
 )
 
 import slidewise as sw
+from slidewise.engines.local.run import run
+from slidewise.planner.plan import make_plan
+from slidewise.planner.request import request
+from slidewise.planner.slices import TECHNIQUES, shared_plan
 
 SCHEMA = pa.schema(
     [
@@ -84,21 +90,27 @@ def test_latest(frame, by, closed, order):
     assert lists(result, WINDOWS) == found
 
 
-SLIDING = {"a": sw.time(5, slide=3), "b": sw.time(3, slide=2, offset=1), "c": sw.tumbling(4), "d": sw.time(2, slide=6)}
+SLIDING = st.one_of(
+    st.builds(lambda r, s, o: sw.time(r, slide=s, offset=o), st.integers(1, 7), st.integers(1, 6), st.integers(0, 2)),
+    st.builds(sw.tumbling, st.integers(1, 5)),
+)
 
 
 @given(
     frame=frames(),
     by=KEYS,
     closed=st.sampled_from(CLOSED),
-    names=st.sets(st.sampled_from("abcd"), min_size=1),
+    windows=st.lists(SLIDING, min_size=1, max_size=3).map(lambda found: dict(zip("abc", found))),
     origin=st.sampled_from([None, 1]),
+    technique=st.sampled_from([None, *TECHNIQUES]),
 )
-def test_slide(frame, by, closed, names, origin):
-    windows = {name: SLIDING[name] for name in sorted(names)}
-    result = sw.rolling(
-        table(frame), time="t", by=by, windows=windows, aggs=AGGS, emit="slide", closed=closed, origin=origin
-    )
+def test_slide(frame, by, closed, windows, origin, technique):
+    """Whatever slices the plan names."""
+    asked = request(time="t", by=by, windows=windows, aggs=AGGS, emit="slide", closed=closed, origin=origin)
+    plan = make_plan(asked, SCHEMA)
+    if technique is not None:
+        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique))
+    result = run(plan, table(frame))
     ordered, found = windows_of_boundaries(frame, windows, by, closed, origin=origin)
     keys = list(dict.fromkeys(ordered.key))
     assert [(tuple(row[k] for k in by), row["t"]) for row in result.to_pylist()] == [

@@ -260,46 +260,60 @@ def slide_runs(alg, op, H, W_, V_, m, scratch, carry, began_, edges_, X_, MASK_,
 
 
 @entry
-def fold_slices(op, V_, X_, MASK_, edges_, P_, SOME_, lo, hi):
-    """The partial of each slice [edges[k], edges[k + 1]), and whether any of its rows counts. V: two scratch states."""
+def fold_slices(op, V_, X_, MASK_, begins_, stops_, INSIDE_, P_, SOME_, lo, hi):
+    """The partial of each piece [begins[k], stops[k]), and whether any of its rows counts. A piece that begins inside a slice goes
+    on from the one before it: its partial is the slice's so far, and that of a slice's last piece is the slice's. V: two scratch
+    states."""
     V, X, P = open_state(op, V_), open_arrays(X_), open_state(op, P_)
-    MASK, edges, SOME = open_arrays((MASK_, edges_, SOME_))
+    MASK, begins, stops, INSIDE, SOME = open_arrays((MASK_, begins_, stops_, INSIDE_, SOME_))
     masked = len(MASK_) > 0
     for k in range(lo, hi):
-        rows = 0
+        some = False
         partial = get(op, V, 1)
-        for i in range(edges[k], edges[k + 1]):
+        if INSIDE[k] and SOME[k - 1]:
+            partial = assign(op, partial, get(op, P, k - 1))
+            some = True
+        for i in range(begins[k], stops[k]):
             if not masked or MASK[i]:
                 s = lift(op, get(op, V, 0), row(X, i))
-                partial = combine(op, partial, partial, s) if rows > 0 else assign(op, partial, s)
-                rows += 1
-        if rows > 0:
+                partial = combine(op, partial, partial, s) if some else assign(op, partial, s)
+                some = True
+        if some:
             put(op, P, k, partial)
-        SOME[k] = 1 if rows > 0 else 0
+        SOME[k] = 1 if some else 0
 
 
 @entry
-def slide_slices(alg, op, H, W_, V_, m, scratch, carry, P_, SOME_, starts_, ends_, OUT_, OK_, lo, hi):
-    """As `slide`, over partials that are there already."""
+def slide_slices(
+    alg, op, H, W_, V_, m, scratch, carry, P_, SOME_, WHOLE_, starts_, ends_, tails_, places_, OUT_, OK_, lo, hi
+):
+    """As `slide`, over slices [starts[i], ends[i]) whose partials are there already, WHOLE[slice] among them, and where a window
+    ends inside the slice behind them, tails[i]; -1 where it does not. The result goes into place places[i]."""
     W, V, P, OUT, OK = ptr(W_), open_state(op, V_), open_state(op, P_), open_arrays(OUT_), ptr(OK_)
-    SOME, starts, ends = open_arrays((SOME_, starts_, ends_))
+    SOME, WHOLE, starts, ends, tails, places = open_arrays((SOME_, WHOLE_, starts_, ends_, tails_, places_))
     st = load_(alg, op, H, W, V, m)
     first, last = carry[0], carry[1]
     for i in range(lo, hi):
-        start, end = starts[i], ends[i]
+        start, end, tail = starts[i], ends[i], tails[i]
         if start >= last:
             if last > first:
                 st = fresh_(alg, op, W, V, m)
             first = last = start
         while first < start:
-            if SOME[first]:
+            if SOME[WHOLE[first]]:
                 st = evict_(alg, op, W, V, m, st)
             first += 1
         while last < end:
-            if SOME[last]:
-                st = insert_(alg, op, W, V, m, st, get(op, P, last))
+            if SOME[WHOLE[last]]:
+                st = insert_(alg, op, W, V, m, st, get(op, P, WHOLE[last]))
             last += 1
-        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+        if tail < 0 or not SOME[tail]:
+            st = answer(alg, op, W, V, m, st, scratch, OUT, OK, places[i])
+        elif size_(alg, st) == 0:
+            emit(op, OUT, OK, places[i], get(op, P, tail))
+        else:
+            st, older = query_(alg, op, W, V, m, st, get(op, V, scratch + 1))
+            emit(op, OUT, OK, places[i], combine(op, get(op, V, scratch), older, get(op, P, tail)))
     carry[0] = first
     carry[1] = last
     save_(alg, op, H, W, V, m, st)

@@ -2,7 +2,7 @@
 
     1. sort once by (key, time, order)                                  order.py
     2. the targets and their frames, once for all aggregates             targets.py, windows/bounds.py
-    3. one compiled sweep for each step and window, over all keys at once   sweeps.py
+    3. one compiled sweep for each step and window, over all keys at once   sweeps.py, slicing.py
     4. results back in the order of the rows                            columns.py
 
 `run` and `run_as_of` take and give Arrow tables: what other engines call inside their workers.
@@ -26,9 +26,9 @@ from slidewise.engines.local.columns import (
 )
 from slidewise.engines.local.keys import Keys, encode, times_of
 from slidewise.engines.local.order import Ordered, arrange
+from slidewise.engines.local.slicing import Cut, Slices
 from slidewise.engines.local.sweeps import (
     Job,
-    Slices,
     can_pass,
     sweep,
     sweep_around,
@@ -142,8 +142,11 @@ def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa
     )
     ordered.workers.progress = progress
     try:
+        cut = None
+        if plan.slices is not None:
+            cut = Cut(plan.slices, ordered.times, ordered.offsets, plan.request.closed, targets.frames)
         for step in plan.steps:
-            _run_step(step, columns, targets, results, progress)
+            _run_step(step, columns, targets, results, progress, cut)
             columns.forget()
     finally:
         progress.close()
@@ -165,7 +168,9 @@ def structs(parts: dict[str, pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(list(parts.values()), list(parts))
 
 
-def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, progress: Progress) -> None:
+def _run_step(
+    step: Step, columns: "Columns", targets: Targets, results: dict, progress: Progress, cut: Cut | None
+) -> None:
     """Every pass of a step; the results of each aggregate and window."""
     X = tuple(columns.sorted(spec) for spec in step.inputs)
     job = Job(columns.ordered.workers, algorithm(step.algorithm), step.typed, X, columns.mask(step))
@@ -174,8 +179,8 @@ def _run_step(step: Step, columns: "Columns", targets: Targets, results: dict, p
         progress.step(f"{', '.join(step.aggregates)} over {', '.join(run_over.windows)}")
         frames = [targets.frames[name] for name in run_over.windows]
         if run_over.entries == "slices":
-            slices = slices or Slices(job, [(f.starts, f.ends) for f in targets.frames.values()])
-            found = [slices.sweep(frames[0].starts, frames[0].ends)]
+            slices = slices or Slices(job, cut)
+            found = [slices.sweep(run_over.windows[0])]
         elif len(frames) > 1:
             found = _split(
                 sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step

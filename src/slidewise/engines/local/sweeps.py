@@ -5,10 +5,10 @@
     around    sweep_around     the same, with the row itself left out
     ranges    sweep_ranges     several windows with common ends in one pass, for algorithms that offer it
     runs      sweep_runs       rows that leave together are one entry
-    slices    Slices           partials computed once for all windows, then slid over
     tree      sweep_tree       rows or runs as the entries of a tree
 
-Each gives (OUT, OK): results in the layout of the operator's result, and a byte for each that says whether there is one.
+Each gives (OUT, OK): results in the layout of the operator's result, and a byte for each that says whether there is one. Slices
+have a file of their own, slicing.py.
 Interpreted operators go through the same loops as their interpreted twins.
 """
 
@@ -222,8 +222,13 @@ def sweep_ranges(job: Job, starts: list[np.ndarray], ends, offsets):
 
     def part(lo, hi):
         store = Store(job.alg, job.typed, size, more=len(starts))
-        module.run_ranges(
-            job.typed, len(starts), store.W, store.V, store.m, store.scratch, job.X, job.mask, *frames, OUT, OK, lo, hi
+        arrays = store.H, store.W, store.V, store.m, store.scratch
+        job.workers.pieces(
+            lambda i, j: module.run_ranges(
+                job.typed, len(starts), *arrays, job.X, job.mask, *frames, OUT, OK, i, j
+            ),
+            lo,
+            hi,
         )
 
     job.parts(part, min(starts, key=lambda one: int(one.sum())), ends, offsets)
@@ -268,45 +273,6 @@ def sweep_tree(job: Job, starts, ends, coarse: bool):
         slider = tree_frames.Slider(job.alg, job.typed, int(starts[0]))
         job.workers.pieces(lambda i, j: slider.run(filed, job.X, job.mask, first, behind, OUT, OK, i, j), 0, n)
     return job.done(OUT, OK)
-
-
-class Slices:
-    """Partials of the slices between the edges that several windows share."""
-
-    def __init__(self, job: Job, frames: list[tuple[np.ndarray, np.ndarray]]):
-        self.job = job
-        self.edges = np.unique(np.concatenate([positions for pair in frames for positions in pair]))
-        count = max(len(self.edges) - 1, 0)
-        typed = job.typed
-        self.partials = typed.state.alloc(count) if typed.compiled else [None] * count
-        self.some = np.empty(count, np.uint8) if typed.compiled else bytearray(count)
-        scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
-        edges = job.indexes(self.edges)[0]
-        job.workers.pieces(
-            lambda lo, hi: job.loops.fold_slices(
-                typed, scratch, job.X, job.mask, edges, self.partials, self.some, lo, hi
-            ),
-            0,
-            count,
-        )
-
-    def sweep(self, starts, ends):
-        """Results of one window's frames, over the partials."""
-        job = self.job
-        OUT, OK = job.results(len(starts))
-        first, behind = np.searchsorted(self.edges, starts), np.searchsorted(self.edges, ends)
-        size = loops.longest(first, behind, 0, len(first))
-        frames = job.indexes(first, behind)
-        if len(starts):
-            store = Store(job.alg, job.typed, size, int(first[0]))
-            job.workers.pieces(
-                lambda i, j: job.loops.slide_slices(
-                    job.alg, job.typed, *store.all, self.partials, self.some, *frames, OUT, OK, i, j
-                ),
-                0,
-                len(starts),
-            )
-        return job.done(OUT, OK)
 
 
 def cut(starts: np.ndarray, ends: np.ndarray, offsets: np.ndarray | None) -> list[int]:

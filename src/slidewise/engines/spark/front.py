@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from slidewise.errors import InputError, InputTypeError, UnsupportedError
@@ -16,6 +18,7 @@ def rolling(df: DataFrame, asked: Request, **streaming: Any) -> DataFrame:
     if df.isStreaming:
         from slidewise.engines.spark.stream import rolling_stream
 
+        _known(rolling_stream, streaming)
         return rolling_stream(df, asked, **streaming)
     _batch_only(streaming)
     from slidewise.engines.spark import batch
@@ -26,30 +29,40 @@ def rolling(df: DataFrame, asked: Request, **streaming: Any) -> DataFrame:
 def as_of(queries: DataFrame, df: DataFrame, asked: Request, *, query_time: str, query_by: tuple[str, ...],
           **streaming: Any) -> DataFrame:
     """The queries with aggregates over windows of `df` that end at each query's key and time."""
-    for name, frame in (("queries", queries), ("data", df)):
-        if frame.isStreaming:
-            raise UnsupportedError(f"as_of: the {name} are a stream; as_of joins two batches. For windows of a stream's own "
-                                   "events use rolling")
+    _both_batches(queries, df)
     _batch_only(streaming)
     from slidewise.engines.spark import batch
 
     return batch.as_of(queries, df, asked, query_time=query_time, query_by=query_by)
 
 
-def explain(df: DataFrame, asked: Request, queries: DataFrame | None = None, query_time: str | None = None,
-            query_by: str | tuple[str, ...] | None = None):
-    """The plan in words; of a batch, the road to it too."""
-    if df.isStreaming:
-        from slidewise.engines.spark.stream import arrow_schema
-        from slidewise.planner.explain import explain as told
-        from slidewise.planner.plan import make_plan
+def explain(df: DataFrame, asked: Request, queries: DataFrame | None, query_time: str | None, query_by: tuple[str, ...] | None,
+            **streaming: Any):
+    """The plan in words: of a batch with the road to it, of a stream with what becomes of late events."""
+    if queries is not None:
+        _both_batches(queries, df)
+    elif df.isStreaming:
+        from slidewise.engines.spark.stream import explained, rolling_stream
 
-        asked.check_columns(df.columns)
-        return told(make_plan(asked, arrow_schema(df.schema)))
+        _known(rolling_stream, streaming)
+        return explained(df, asked, **streaming)
+    _batch_only(streaming)
     from slidewise.engines.spark import batch
 
-    by = asked.by if query_by is None else (query_by,) if isinstance(query_by, str) else tuple(query_by)
-    return batch.explain(df, asked, queries, query_time or asked.time, by)
+    return batch.explain(df, asked, queries, query_time or asked.time, asked.by if query_by is None else query_by)
+
+
+def _both_batches(queries: DataFrame, df: DataFrame) -> None:
+    for name, frame in (("queries", queries), ("data", df)):
+        if frame.isStreaming:
+            raise UnsupportedError(f"as_of: the {name} are a stream; as_of joins two batches. For windows of a stream's own "
+                                   "events use rolling")
+
+
+def _known(call: Callable[..., Any], given: dict[str, Any]) -> None:
+    for name in given:
+        if name not in inspect.signature(call).parameters:
+            raise InputTypeError(f"no argument {name}=")
 
 
 def _batch_only(given: dict[str, Any]) -> None:

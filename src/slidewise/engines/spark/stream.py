@@ -95,6 +95,16 @@ def rolling_stream(
     return road.opened(packed, initial, names={hidden: name for hidden, name in found.keys.items() if hidden != name}, df=df)
 
 
+def explained(df: DataFrame, asked: Request, *, buckets: int | None = None, **options: Any) -> Any:
+    """The stream's plan in words; arguments as `rolling_stream`'s."""
+    from slidewise.live.explain import StreamExplanation
+
+    running = ("history", "control", "cache_bytes", "limits")
+    found = described(df, asked, **{name: value for name, value in options.items() if name not in running})
+    shown = replace(found.spec, request=replace(found.spec.request, by=asked.by))
+    return StreamExplanation(shown, buckets)
+
+
 @dataclass(frozen=True)
 class Described:
     """A stream and what is asked of it."""

@@ -1,0 +1,139 @@
+"""emit="slide": rows cut into the slices of the plan, each aggregated once, and windows put together from them.
+
+    rows        . . . | . . . . | . . | . . . . |        cut at the plan's marks (planner/slices.py), key by key
+    slices      |--0--|---1-----|--2--|----3----|        only where there are rows
+    pieces      |--0--|-1-|--2--|--3--|----4----|        and where windows end inside a slice (Cutty)
+    a window    |-----------------------|                slices 0 to 1 whole, and slice 2 as far as piece 3
+
+`Cut` is made once for a call, `Slices` once for each step: the windows and aggregates of a plan read the same partials.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from slidewise.algebra.cache import entry
+from slidewise.engines.local import loops
+from slidewise.engines.local.sweeps import Job, Store
+from slidewise.engines.local.targets import Frames, Passing
+from slidewise.planner.slices import SharedPlan
+from slidewise.windows.bounds import sides
+from slidewise.windows.clock import HIGHEST
+
+
+@dataclass(frozen=True)
+class Span:
+    """The answers of one window in slices."""
+
+    targets: int
+    places: np.ndarray
+    """The targets at which the window has an answer."""
+    first: np.ndarray
+    behind: np.ndarray
+    tails: np.ndarray
+    """The piece a window ends with inside a slice, or -1."""
+
+
+class Cut:
+    """Where the plan cuts these rows, and the windows in terms of that."""
+
+    def __init__(
+        self,
+        plan: SharedPlan,
+        times: np.ndarray,
+        offsets: np.ndarray,
+        closed: str,
+        windows: Mapping[str, Frames | Passing],
+    ):
+        frames = {}
+        for name, found in windows.items():
+            places = np.arange(len(found.starts)) if found.answered is None else np.flatnonzero(found.answered)
+            frames[name] = places, found.starts[places], found.ends[places]
+        begun = slice_starts(plan, times, offsets, closed)
+        edges = np.unique(np.concatenate([begun, [len(times)], *(ends for _, _, ends in frames.values())]))
+        inside = np.ones(len(edges), np.uint8)
+        inside[np.searchsorted(edges, np.append(begun, len(times)))] = 0
+        slice_of = np.cumsum(inside == 0) - 1
+        entered = np.zeros(len(edges), np.int64)
+        self.spans: dict[str, Span] = {}
+        for name, (places, starts, ends) in frames.items():
+            start, end = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+            entered += np.bincount(start, minlength=len(edges)) - np.bincount(end, minlength=len(edges))
+            tails = np.where((inside[end] != 0) & (start < end), end - 1, -1)
+            self.spans[name] = Span(len(windows[name].starts), places, slice_of[start], slice_of[end], tails)
+        self.begins, self.inside = edges[:-1], inside[:-1]
+        self.stops = np.where(np.cumsum(entered)[:-1] > 0, edges[1:], edges[:-1])
+        """Pieces that are in no window, where slides are longer than ranges, end where they begin: none of their rows is read."""
+        self.whole = np.flatnonzero(inside == 0)[1:] - 1
+        """The last piece of each slice: its partial is that of the whole slice."""
+
+
+class Slices:
+    """The partials of a step."""
+
+    def __init__(self, job: Job, cut: Cut):
+        self.job, self.cut = job, cut
+        count, typed = len(cut.begins), job.typed
+        self.partials = typed.state.alloc(count) if typed.compiled else [None] * count
+        self.some = np.empty(count, np.uint8) if typed.compiled else bytearray(count)
+        scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
+        pieces = job.indexes(cut.begins, cut.stops, cut.inside)
+        job.workers.pieces(
+            lambda lo, hi: job.loops.fold_slices(
+                typed, scratch, job.X, job.mask, *pieces, self.partials, self.some, lo, hi
+            ),
+            0,
+            count,
+        )
+
+    def sweep(self, window: str):
+        """Results of one window, for each target."""
+        job, span = self.job, self.cut.spans[window]
+        n = len(span.places)
+        OUT, OK = job.results(span.targets)
+        size = loops.longest(span.first, span.behind, 0, n)
+        whole, *frames = job.indexes(self.cut.whole, span.first, span.behind, span.tails, span.places)
+        if n:
+            store = Store(job.alg, job.typed, size, int(span.first[0]))
+            job.workers.pieces(
+                lambda i, j: job.loops.slide_slices(
+                    job.alg, job.typed, *store.all, self.partials, self.some, whole, *frames, OUT, OK, i, j
+                ),
+                0,
+                n,
+            )
+        return job.done(OUT, OK)
+
+
+def slice_starts(plan: SharedPlan, times: np.ndarray, offsets: np.ndarray, closed: str) -> np.ndarray:
+    """The rows that begin a slice: the first of each key, and the first behind an edge."""
+    left, right = sides(closed)
+    marks = sorted({(mark.at, mark.every, (not left) if mark.begins else right) for mark in plan.marks})
+    columns = (np.array(column, kind) for column, kind in zip(zip(*marks), (np.int64, np.int64, np.bool_)))
+    begun = np.empty(len(times), np.int64)
+    return begun[: int(find_slices(times, offsets, *columns, HIGHEST, begun))]
+
+
+@entry
+def find_slices(times, offsets, at, every, beyond, highest, begun):
+    """The first row of each slice into `begun`, and how many. An edge that a row at its own moment lies before, not behind, is
+    `beyond` that row."""
+    count = 0
+    for key in range(len(offsets) - 1):
+        until = highest
+        for i in range(offsets[key], offsets[key + 1]):
+            t = times[i]
+            if i > offsets[key] and t < until:
+                continue
+            begun[count] = i
+            count += 1
+            until = highest
+            for k in range(len(at)):
+                since = (t % every[k] - at[k]) % every[k]  # since the last edge at or before t
+                step = every[k] - since
+                if beyond[k]:
+                    step = (step if since > 0 else 0) + 1
+                if t <= highest - step:
+                    until = min(until, t + step)
+    return count

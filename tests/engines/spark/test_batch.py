@@ -242,6 +242,18 @@ def test_explain_shows_the_road(spark):
     assert "cut by time" in str(sw.explain(df, time="t", windows=[sw.time(5)], aggs={"n": sw.sum("n")}))
 
 
+def test_explain_of_a_stream_tells_the_streams_plan(spark, tmp_path):
+    """Not the plan of a frame, whose algorithms a stream does not run; and what `rolling` refuses is refused."""
+    (tmp_path / "in").mkdir()
+    stream = spark.readStream.schema("id long, t timestamp, n int").parquet(str(tmp_path / "in"))
+    asked = {"time": "t", "windows": ["5m"], "aggs": {"n": sw.sum("n")}}
+    told = sw.explain(stream, **asked, watermark="10m", id="id").as_dict()
+    assert told["stream"]["watermark"] == "10m behind the youngest event" and "by rank" in told["structure"]
+    for wrong, words in (({}, "needs watermark="), ({"watermark": "soon"}, "soon"), ({"foo": 1}, "no argument foo=")):
+        with pytest.raises(sw.SlidewiseError, match=words):
+            sw.explain(stream, **asked, id="id", **wrong)
+
+
 _CONNECT = """
 import tempfile
 import numpy as np

@@ -1,9 +1,13 @@
 """The Spark suites without Spark: what is fed in is what is said, and verdicts follow from the rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from slidewise.bench import spark_batch, spark_stream
+from slidewise.engines.spark.log import Log
 
 
 def test_one_event_in_ten_is_out_of_order_by_up_to_ten_minutes():
@@ -49,12 +53,11 @@ def test_verdicts_of_streams():
             row("hopping", spark_stream.HOPS, rows_s=1.0), row("our hopping", spark_stream.HOPS, rows_s=30.0)]  # fmt: skip
     for size in (20_000, 200_000):
         rows += [row("through", size, rows_s=500.0),
-                 row("ours", size, rows_s=250.0, bytes_an_event_early=40.0, bytes_an_event_late=80.0)]  # fmt: skip
+                 row("ours", size, rows_s=250.0, **spark_stream.state([size * 40] * 60, size))]  # fmt: skip
     said = spark_stream.verdicts(rows)
     assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0]
-    assert "in the first third, 80 in the last: in proportion to the events, not to the window" in said[1]
-    rows[-1]["bytes_an_event_late"] = 130.0
-    assert spark_stream.verdicts(rows)[3].endswith("growing with the window")
+    assert "40 bytes of state an event, written 1.0 times over" in said[1]
+    assert said[1].endswith("in proportion to the events, not to the window")
     assert any("ours is 25 times plain per-key state" in line for line in said)
     assert any("p50 1.00 s, p99 2.00 s" in line for line in said)
 
@@ -62,3 +65,36 @@ def test_verdicts_of_streams():
 @pytest.mark.parametrize("suite", [spark_batch, spark_stream])
 def test_suites_tell_where_they_come_from(suite):
     assert suite.SUITE.name.startswith("spark-") and "Spark" in suite.SUITE.source
+
+
+def verdict_of(written: list[int]) -> str:
+    return spark_stream._proportion(spark_stream.state(written, 1)).rsplit(": ", 1)[1]
+
+
+@pytest.mark.parametrize("batches", [6, 12, 14, 60])
+def test_whoever_writes_windows_is_told_from_whoever_writes_events(batches):
+    """Whole windows, a tenth of them with every micro-batch, all of them with every tenth; and the log itself, with its tiers."""
+    held = [min(k + 1, 48) for k in range(batches)]
+    assert verdict_of([40] * batches) == "in proportion to the events, not to the window"
+    assert verdict_of([40 * h for h in held]) == "growing with the window"
+    if batches == 60:
+        assert verdict_of([40 + 4 * h for h in held]) == "growing with the window"
+        assert verdict_of([40 + 40 * h * (k % 10 == 9) for k, h in enumerate(held)]) == "growing with the window"
+
+
+@pytest.mark.parametrize(("batches", "rows"), [(60, 5_000), (14, 50_000)])
+def test_the_log_writes_events(batches, rows):
+    """Four buckets share the 20,000 and the 200,000 rows of a micro-batch."""
+    kept: dict = {}
+    store = SimpleNamespace(read_head=lambda: kept.get("head"), write_head=lambda data: kept.update(head=data), read=kept.get,
+                            write=kept.__setitem__, remove=kept.pop)  # fmt: skip
+    table = pa.table({name: np.random.default_rng(1).integers(0, 1 << 60, rows) for name in ("card", "ts", "amount")})
+    log, written = Log(store, label=0, buckets=4, signature=b""), []
+    for k in range(batches):
+        before = log.bytes_written
+        log.append(table, k)
+        log.trim(k - 48)
+        log.compact()
+        log.commit()
+        written.append(log.bytes_written - before)
+    assert verdict_of(written) == "in proportion to the events, not to the window"

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.engines.local.keys import times_of
-from slidewise.engines.spark.batch_types import fitted, inner_name, quoted, row_bytes, to_arrow
+from slidewise.engines.spark.batch_types import fitted, inner_name, row_bytes, to_arrow
 from slidewise.engines.spark.buckets import labels
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.giant_once import Chunks, reach
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
 _TARGET = "slidewise_target"
 _GIANT = "slidewise_giant"
-_SAMPLE = 0.02
-_MARKS = 1023
-_ACCURACY = 5000
+_SAMPLE = 0.005
+_SAMPLED = 1000
+"""With fewer rows than this in a sample all rows are looked at."""
+_MARKS = 63
 
 
 @dataclass(frozen=True)
@@ -64,28 +65,36 @@ def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
 
 def giant_of(road: Road, is_it: Column | None, tasks: int) -> Giant | None:
     """Where to cut a key, from a sample of its rows; None where one task will do."""
-    from pyspark.sql import functions as F
-
-    settings, name = road.settings, road.job.plan.request.time
+    settings = road.settings
     rows = road.shipped.df if is_it is None else road.shipped.df.where(is_it)
-    time = quoted(inner_name(road.shipped.places[name]))
     for fraction in (_SAMPLE, 1.0):
-        sample = rows if fraction == 1.0 else rows.sample(fraction, seed=1)
-        shares = [k / (_MARKS + 1) for k in range(1, _MARKS + 1)]
-        found = to_arrow(sample.agg(F.count(F.lit(1)), F.percentile_approx(time, shares, _ACCURACY)))
-        counted = found.column(0)[0].as_py()
-        if counted >= 8 * _MARKS:
+        counted, marks = _marks(road, rows, fraction, _MARKS)
+        if counted >= _SAMPLED:
             break
     estimate = counted / fraction
     most = tasks * settings.heldBytes // max(row_bytes(road.kinds), row_bytes(road.shipped.kinds))
     chunks = min(tasks * -(-int(estimate) // max(1, most)), int(estimate) // settings.paneRows)
-    if chunks < 2:
+    if chunks < 2 or not len(marks):
         return None
-    quantiles = fitted(found.column(1).combine_chunks().flatten(), road.job.types.field(name).type)
-    marks = times_of(pa.chunked_array([quantiles]), road.job.plan.clock, name)
-    chosen = [marks[min(_MARKS, round(k * (_MARKS + 1) / chunks)) - 1] for k in range(1, chunks)]
+    if chunks > _MARKS // 4:  # more marks cost time, and few keys need them
+        _, marks = _marks(road, rows, fraction, 4 * chunks - 1)
+    chosen = [marks[round(k * (len(marks) + 1) / chunks) - 1] for k in range(1, chunks)]
     cuts = np.unique(np.array(chosen, marks.dtype))
     return Giant(is_it, Cuts(cuts, tuple(range(len(cuts) + 1)), reach(road, rows, cuts, marks, estimate)))
+
+
+def _marks(road: Road, rows: DataFrame, fraction: float, count: int) -> tuple[int, np.ndarray]:
+    """How many rows a sample has, and so many times that cut it into equal parts."""
+    from pyspark.sql import functions as F
+
+    name = road.job.plan.request.time
+    time = inner_name(road.shipped.places[name])
+    # as text: a literal made from Python costs as much as a hundred that Spark reads by itself
+    shares = ", ".join(f"{k / (count + 1)}D" for k in range(1, count + 1))
+    sample = rows if fraction == 1.0 else rows.sample(fraction, seed=1)
+    found = to_arrow(sample.agg(F.count(F.lit(1)), F.expr(f"percentile_approx({time}, array({shares}), {max(1000, 4 * count)})")))
+    marks = fitted(found.column(1).combine_chunks().flatten(), road.job.types.field(name).type)
+    return found.column(0)[0].as_py(), times_of(pa.chunked_array([marks]), road.job.plan.clock, name)
 
 
 def _in_chunks(road: Road, giants: list[Giant], count: int) -> DataFrame:

@@ -193,6 +193,8 @@ def _asking(frame, query_time: str, query_by: tuple[str, ...]):
     for name in (query_time, *query_by):
         if name not in frame.columns:
             raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, frame.columns))}")
+        if frame.columns.count(name) > 1:
+            raise InputError(f"the queries have {frame.columns.count(name)} columns named {name!r}; rename all but one")
     return frame
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.live.spec import Step, StreamSpec
-from slidewise.planner.inputs import Input, plain
+from slidewise.planner.inputs import Input, Nanoseconds, plain
 
 
 def one_array(column) -> pa.Array:
@@ -70,7 +70,7 @@ def _ticks(array: pa.Array, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray | 
 
 def input_name(step: Step, found: Input) -> str:
     """The arena column an input is read from."""
-    kind = found.kind if step.typed.compiled or found.kind == "position" else "object"
+    kind = found.kind if step.typed.compiled or found.kind in ("position", "nanoseconds") else "object"
     return "number" if kind == "position" else f"{kind}:{found.column}"
 
 
@@ -78,11 +78,20 @@ def input_dtype(name: str, found: Input) -> np.dtype:
     return np.dtype(object) if name.startswith("object:") else np.dtype(found.dtype)
 
 
+def nanoseconds(array: pa.Array) -> list:
+    """Times or durations as whole nanoseconds; under a null, 0."""
+    return [Nanoseconds(value) for value in pc.fill_null(array.view(pa.int64()), 0).to_pylist()]
+
+
 def input_values(name: str, found: Input, array: pa.Array) -> np.ndarray:
     """The values of a column as its operator reads them; where they are null, anything."""
     if name.startswith("object:"):
         values = np.empty(len(array), object)
         values[:] = array.to_pylist()
+        return values
+    if found.kind == "nanoseconds":
+        values = np.empty(len(array), object)
+        values[:] = nanoseconds(array)
         return values
     if found.kind == "ticks":
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())

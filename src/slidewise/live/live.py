@@ -31,7 +31,7 @@ from slidewise.live.keyed import Keyed
 from slidewise.live.rows import Rows
 from slidewise.live.snapshot import pack, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
-from slidewise.planner.inputs import plain
+from slidewise.planner.inputs import ORDERED, is_ordered, plain
 from slidewise.planner.request import request
 
 KIND = "live"
@@ -158,6 +158,12 @@ class Live:
         for name in self._columns:
             if name not in schema.names:
                 raise InputError(f"no column {name!r} in the events; they have {', '.join(map(repr, schema.names))}")
+        looked_at = set(self._request.order)
+        for bound in self._request.leaves.values():
+            looked_at |= set(bound.columns[:1]) if bound.operator.name in ORDERED else set()
+        for name in looked_at:
+            if is_ordered(schema.field(name).type):
+                raise InputTypeError(f"column {name!r} has ordered categories, which Live knows no order of; push text or codes")
         kinds = pa.schema([pa.field(name, plain(schema.field(name).type)) for name in self._columns])
         if self._options["watermark"] is None and self._options["keep"] is not None:
             raise InputError("keep= says how far behind the watermark= events are taken in; give both")

@@ -1,7 +1,7 @@
 """Results of many frames at once: the arrays that kernels write them into, whether two differ, and their Arrow columns."""
 
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.layout import Layout, Leaf
 from slidewise.algebra.typed import TypedOperator
-from slidewise.errors import InputTypeError
-from slidewise.planner.inputs import Input
+from slidewise.errors import AggregateOverflowError, InputTypeError
+from slidewise.planner.inputs import Input, is_fine, plain
 
 
 def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
@@ -20,6 +20,9 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
         return inputs[like].arrow
     if op.compiled:
         return _layout_type(op.result)
+    found = _by_column(op.name, plain(inputs[0].arrow)) if op.operator.own and inputs else None
+    if found is not None:
+        return found
     samples = [tuple(_sample(i.arrow) for i in inputs)] * 2
     try:
         states = [op.operator.lift(*sample) for sample in samples]
@@ -33,6 +36,54 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     if pa.types.is_null(found) or (pa.types.is_list(found) and pa.types.is_null(found.value_type)):
         raise InputTypeError(f"{op.name}: the type of its result is not known beforehand")
     return found
+
+
+def _by_column(name: str, kind: pa.DataType) -> pa.DataType | None:
+    """What the type of the column alone decides, for the library's interpreted operators."""
+    if name in ("collect", "collect_distinct", "top_k"):
+        return pa.list_(kind)
+    if name not in ("sum", "mean", "median", "spread"):
+        return None
+    if pa.types.is_decimal(kind):
+        make, most = (pa.decimal256, 76) if kind.bit_width == 256 else (pa.decimal128, 38)
+        if name == "sum":
+            return make(most, kind.scale)
+        if name == "spread":
+            return make(min(kind.precision + 1, most), kind.scale)
+        more = min(4, most - kind.precision)  # digits behind the point, as Spark has them
+        return make(kind.precision + more, kind.scale + more)
+    if name == "sum" and pa.types.is_list(kind):  # one behind the other
+        return kind
+    if pa.types.is_temporal(kind):
+        return pa.duration("ns" if is_fine(kind) else "us")
+    return None
+
+
+def frame_type(op: TypedOperator, inputs: tuple[Input, ...], some: bool) -> pa.DataType | None:
+    """The type of an operator's results on a frame; None where results tell better than an example would, and there are some."""
+    found = _by_column(op.name, plain(inputs[0].arrow)) if op.operator.own and inputs else None
+    if found is not None or some:
+        return found
+    try:
+        return result_type(op, inputs)
+    except InputTypeError:
+        return None
+
+
+def objects(values, kind: pa.DataType | None, name: str) -> pa.Array:
+    """Results of an interpreted operator as a column of this type (None: of the type they have)."""
+    if kind is not None and pa.types.is_decimal(kind):
+        last, exact = Decimal(1).scaleb(-kind.scale), Context(prec=100)
+        values = [None if value is None else exact.quantize(value, last) for value in values]
+    try:
+        return pa.array(map(record, values), kind, from_pandas=False)
+    except OverflowError as error:
+        raise AggregateOverflowError(f"a result of {name} left the range of {kind}") from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InputTypeError(
+            f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "
+            "lists or dicts of one type"
+        ) from None
 
 
 def record(value):
@@ -104,7 +155,7 @@ class Answers:
             return lookup(self.inputs[like].column, np.asarray(self._one(), np.int64), mask)
         if not self.op.compiled:
             given = zip(self.out, self.ok, strict=True)
-            return pa.array([record(value) if ok else None for value, ok in given], self.kind)
+            return objects([value if ok else None for value, ok in given], self.kind, self.op.name)
         if like is not None:
             return _like(np.asarray(self.out[0]), mask, self.inputs[like])
         return _columns(self.op.result, self.out, mask, self.kind)

@@ -5,13 +5,14 @@ result costs what it takes to write it down; dictionaries and short tuples elsew
 """
 
 import math
+from decimal import Decimal
 from itertools import islice
 
 import numpy as np
 
 from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
-from slidewise.operators.making import kind_of, library, plain, public, refuse, refuse_text, whole_number
+from slidewise.operators.making import DIGITS, kind_of, library, plain, public, refuse, refuse_text, whole_number
 from slidewise.operators.rope import decode, encode, join, values
 
 NAN = float("nan")
@@ -212,7 +213,7 @@ def _middle(low, high):
     if isinstance(low, np.timedelta64):
         return _middle_duration(low, high)
     try:
-        half = (low + high) / 2
+        half = DIGITS.divide(DIGITS.add(low, high), 2) if isinstance(low, Decimal) else (low + high) / 2
     except TypeError as error:
         raise InputTypeError(f"median: there is nothing half way between {low!r} and {high!r}") from error
     if isinstance(half, float) and math.isinf(half) and not (math.isinf(low) or math.isinf(high)):

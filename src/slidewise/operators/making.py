@@ -10,6 +10,7 @@ again by name and parameters, never by its code.
 
 import inspect
 from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,6 +97,8 @@ def library(name: str, **fields) -> Operator:
 
 # ---- the types of inputs ---------------------------------------------------------------------------------------------
 
+DIGITS = Context(prec=100)
+"""Python rounds decimals to 28 digits; columns hold up to 76."""
 INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
@@ -138,8 +141,11 @@ def refuse_text(x, name: str):
 
 
 def worked_out(name: str, what: str, function: Callable, *values):
-    """`function(*values)` of Python values that may not know how."""
+    """`function(*values)` of Python values that may not know how; of decimals with all their digits."""
     try:
+        if isinstance(values[0], Decimal):
+            with localcontext(DIGITS):
+                return function(*values)
         return function(*values)
     except (TypeError, ValueError) as error:
         raise InputTypeError(f"{name}: {' and '.join(map(repr, values))} cannot be {what}") from error

@@ -3,8 +3,11 @@
 number     integers and floats, as they are; truth values as bool. Small integers travel as int32, float32 as float64,
            so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
 ticks      timestamps, dates, durations, times: their int64 or int32 values
-rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values
+rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values; of ordered
+           categories the place among them
 position   carried inputs of other types: the row's number, exchanged for the value at the end
+nanoseconds  times and durations in nanoseconds, for interpreted operators of the library: whole numbers, as Python's own
+           datetimes end at microseconds
 object     everything else: Python objects, interpreted
 """
 
@@ -17,7 +20,28 @@ from slidewise.algebra.operator import Operator
 from slidewise.errors import InputTypeError
 from slidewise.operators.making import MOMENTS, NUMBERS
 
-KINDS = ("number", "ticks", "rank", "position", "object")
+FINE = frozenset("sum mean median spread collect collect_distinct top_k min_count max_count".split())
+"""Interpreted operators of the library that take whole nanoseconds."""
+ORDERED = frozenset("min max argmin argmax min_count max_count".split())
+"""Operators that go by the order of ordered categories."""
+
+KINDS = ("number", "ticks", "rank", "position", "nanoseconds", "object")
+
+
+class Nanoseconds(int):
+    """A time or a duration: sums, differences and halves are durations too, rounded to the nearest."""
+
+    __slots__ = ()
+
+    def __add__(self, other):
+        return Nanoseconds(int(self) + int(other))
+
+    def __sub__(self, other):
+        return Nanoseconds(int(self) - int(other))
+
+    def __truediv__(self, count):
+        whole, rest = divmod(int(self), count)
+        return Nanoseconds(whole + (2 * rest > count or (2 * rest == count and whole % 2)))
 
 
 @dataclass(frozen=True)
@@ -31,7 +55,7 @@ class Input:
     @property
     def dtype(self):
         """What the operator sees: a NumPy dtype, or `object`."""
-        if self.kind == "object":
+        if self.kind in ("object", "nanoseconds"):
             return object
         if self.kind == "number":
             if pa.types.is_boolean(plain(self.arrow)):
@@ -66,6 +90,16 @@ def is_ranked(kind: pa.DataType) -> bool:
     )
 
 
+def is_fine(kind: pa.DataType) -> bool:
+    """Whether it counts nanoseconds."""
+    return (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns"
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether it is a dictionary whose values come in an order of their own."""
+    return pa.types.is_dictionary(kind) and kind.ordered
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """The type behind a dictionary or run-end encoding."""
     return kind.value_type if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind) else kind
@@ -74,6 +108,11 @@ def plain(kind: pa.DataType) -> pa.DataType:
 def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
     """How this column reaches this operator as its input number `place`."""
     behind = plain(kind)
+    if is_ordered(kind) and op.own and place not in op.carried:
+        if op.name in ORDERED:
+            return Input(column, kind, "rank")
+        if op.name == "top_k":
+            raise InputTypeError(f"top_k of the column {column!r}: its categories have their own order; cast it to text or numbers")
     if is_number(behind):
         return Input(column, kind, "number")
     keeps = op.result_like is not None
@@ -90,6 +129,8 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
         return Input(column, kind, "position")
     if is_ranked(behind) and keeps and op.own and op.selective:
         return Input(column, kind, "rank")
+    if op.own and op.name in FINE and is_fine(behind) and ("exact", True) not in op.params:
+        return Input(column, kind, "nanoseconds")
     return Input(column, kind, "object")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import os
 import subprocess
@@ -90,6 +91,21 @@ def test_as_of_is_the_windows_of_earlier_rows(spark, by, conf):
         assert set(query["ids_w"]) == seen and query["n_w"] == len(seen)
         assert query["n_r"] == min(3, len(before))
     assert found.column_names[:3] == queries.column_names
+
+
+def test_as_of_cuts_no_time_to_the_others_unit(spark):
+    """Queries at noon are not at midnight, whichever side has the dates; the time as an aggregate keeps its type."""
+    days, noon = "date'2024-01-0%d' as ts", "timestamp_ntz'2024-01-0%d 12:00:00' as ts"
+    asked = dict(time="ts", windows="1d", aggs={"n": sw.count(), "day": sw.max("ts")})
+    queries, data = (spark.sql(f"select {kind % 2}") for kind in (noon, days))
+    found = sw.as_of(queries, data, **asked).collect()[0]
+    assert (found["n_1d"], found["day_1d"]) == (1, datetime.date(2024, 1, 2))
+    assert sw.as_of(data, spark.sql(f"select {noon % 1}"), **asked).collect()[0]["n_1d"] == 1
+    numbers = dict(time="t", windows=[5], aggs={"n": sw.count()}, closed="right")
+    queries, data = spark.sql("select cast(0.1 as double) t"), spark.sql("select cast(0.1 as float) t")
+    assert sw.as_of(queries, data, **numbers).collect()[0]["n_5"] == 0, "0.1 as a float is a little more"
+    queries, data = spark.sql("select 4294967299L t"), spark.sql("select 2 t")
+    assert sw.as_of(queries, data, **numbers).collect()[0]["n_5"] == 0
 
 
 def test_as_sparks_own_frames(spark):
@@ -198,8 +214,8 @@ def test_wrong_calls_are_refused_before_anything_runs(spark):
         sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()}, watermark="1h")
     with pytest.raises(sw.InputError, match="whole number"), settings(spark, chunkRows="many"):
         sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()})
-    with pytest.raises(sw.InputTypeError, match="cannot hold it"):
-        sw.as_of(df.selectExpr("key", "cast(t as double) as t"), df, time="t", by="key", windows=[sw.time(5)],
+    with pytest.raises(sw.InputTypeError, match="no type holds both"):
+        sw.as_of(df.selectExpr("key", "current_date() as t"), df, time="t", by="key", windows=[sw.time(5)],
                  aggs={"n": sw.count()})
 
 

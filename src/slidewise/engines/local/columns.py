@@ -6,8 +6,8 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.algebra.layout import Layout
-from slidewise.errors import InputTypeError
-from slidewise.live.outputs import record
+from slidewise.errors import InputError, InputTypeError
+from slidewise.live.columns import nanoseconds
 from slidewise.planner.inputs import Input, plain
 
 
@@ -19,6 +19,14 @@ def one_array(column) -> pa.Array:
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return column if column.type == kind else column.cast(kind)
+
+
+def ordered_categories(column, name: str) -> pa.DictionaryArray:
+    """A column of ordered categories as one array, its codes in their order."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    if any(not chunk.dictionary.equals(chunks[0].dictionary) for chunk in chunks[1:]):
+        raise InputError(f"column {name!r} has ordered categories that differ from chunk to chunk, so their order is not known")
+    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
 
 
 def raw(array: pa.Array, dtype) -> np.ndarray:
@@ -76,6 +84,9 @@ class Column:
         return raw(self.array, np.int32 if self.array.type.bit_width == 32 else np.int64).astype(np.int64, copy=False)
 
     def _rank(self):
+        if pa.types.is_dictionary(self.array.type):  # ordered categories
+            self.ranked = self.array.dictionary
+            return pc.fill_null(self.array.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
         encoded = pc.dictionary_encode(self.array)
         by_order = pc.sort_indices(encoded.dictionary)
         self.ranked = encoded.dictionary.take(by_order)
@@ -85,6 +96,9 @@ class Column:
 
     def _position(self):
         return np.arange(len(self.array), dtype=np.int64)
+
+    def _nanoseconds(self):
+        return nanoseconds(self.array)
 
     def _object(self):
         return self.array.to_pylist()
@@ -154,14 +168,3 @@ def result_array(layout: Layout, leaves: tuple, ok: np.ndarray | None) -> pa.Arr
         return pa.StructArray.from_arrays(children, list(names), mask=mask)
 
     return build(layout.shape, ok)
-
-
-def object_array(values: list, like: pa.DataType | None, name: str) -> pa.Array:
-    """The results of an interpreted operator: Python objects."""
-    try:
-        return pa.array(values, like) if like is not None else pa.array(map(record, values), from_pandas=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InputTypeError(
-            f"the results of {name} have no common Arrow type: {error}; let its lower give numbers, text, "
-            "lists or dicts of one type"
-        ) from None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, fixed_width, raw
 from slidewise.engines.local.threads import least
-from slidewise.errors import InputError
+from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.request import Output, Request
 
 NAT = np.iinfo(np.int64).min
@@ -53,12 +53,23 @@ class ArrowFrame:
     def _column(self, output: Output, result: pa.Table, request: Request, data: "ArrowFrame"):
         bound, column = request.aggs[output.aggregate], result.column(output.column)
         like = bound.operator.result_like
-        return column if like is None else _cast(column, data.data.schema.field(bound.columns[like]).type)
+        if like is None:
+            return column
+        source = data.data.column(bound.columns[like])
+        return _encoded(column, source) if pa.types.is_dictionary(source.type) else _cast(column, source.type)
 
 
 def _cast(column, kind: pa.DataType):
     """A column as the view of text it came from; others as they are."""
     return column.cast(kind) if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) else column
+
+
+def _encoded(column, source: pa.ChunkedArray):
+    """Values of a dictionary column, in its dictionary again."""
+    source = source.unify_dictionaries()
+    values = source.chunk(0).dictionary if source.num_chunks else pa.array([], source.type.value_type)
+    codes = pc.index_in(_one(column), value_set=values).cast(source.type.index_type)
+    return pa.DictionaryArray.from_arrays(codes, values, ordered=source.type.ordered)
 
 
 class PolarsFrame:
@@ -130,6 +141,9 @@ class PandasFrame:
                 arrays[name] = _arrow(self.source(name))
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise InputError(f"column {name!r} holds values of different kinds: {error}") from None
+            except pa.ArrowNotImplementedError as error:
+                kind = self.source(name).dtype
+                raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; convert it first ({error})") from None
         return pa.table(arrays)
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
@@ -159,6 +173,8 @@ class PandasFrame:
 
 def _arrow(series) -> pa.Array:
     """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls."""
+    if hasattr(series, "sparse"):
+        series = series.sparse.to_dense()
     kind = series.dtype
     if isinstance(kind, np.dtype) and kind.kind in "iub":
         return pa.array(series.to_numpy())

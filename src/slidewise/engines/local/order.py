@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.algebra.kernel import open_arrays
+from slidewise.engines.local.columns import ordered_categories
 from slidewise.engines.local.keys import Keys
 from slidewise.engines.local.threads import Workers
+from slidewise.planner.inputs import is_ordered
 from slidewise.windows.bounds import index_dtype
 
 
@@ -112,6 +114,9 @@ def _break_ties(ordered: Ordered, ties: list[pa.ChunkedArray]) -> Ordered:
 
 def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
     """The place of each value among the distinct ones, nulls first, then NaN last: for order= columns of any type."""
+    if is_ordered(column.type):
+        codes = ordered_categories(column, "order=").indices
+        return pc.fill_null(pc.add(codes.cast(pa.int64()), 1), 0).to_numpy(zero_copy_only=False).astype(np.uint64)
     try:
         ranks = (
             pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.uint64)

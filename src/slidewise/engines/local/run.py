@@ -18,8 +18,8 @@ from slidewise.engines.local.columns import (
     Column,
     all_set,
     fixed_width,
-    object_array,
     one_array,
+    ordered_categories,
     result_array,
     truth_bytes,
     truths,
@@ -40,7 +40,8 @@ from slidewise.engines.local.sweeps import (
 from slidewise.engines.local.targets import Passing, Targets, for_boundaries, for_queries, for_rows, for_youngest
 from slidewise.engines.local.threads import Progress, Workers
 from slidewise.errors import InputTypeError, UnsupportedError
-from slidewise.planner.inputs import Input, plain
+from slidewise.live.outputs import frame_type, objects
+from slidewise.planner.inputs import Input, is_ordered, plain
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
 from slidewise.planner.sharing import View
@@ -131,6 +132,10 @@ def _common(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(a) and pa.types.is_timestamp(b) and (a.tz is None) == (b.tz is None):
         finest = max((a, b), key=lambda kind: ("s", "ms", "us", "ns").index(kind.unit))
         return pa.timestamp(finest.unit, a.tz)
+    if pa.types.is_decimal(a) and pa.types.is_decimal(b):
+        scale = max(a.scale, b.scale)
+        digits = max(a.precision - a.scale, b.precision - b.scale) + scale
+        return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(min(digits, 76), scale)
     raise pa.ArrowInvalid("no value of the one equals one of the other; convert one of them")
 
 
@@ -235,7 +240,11 @@ class Columns:
 
     def column(self, spec: Input) -> Column:
         if spec not in self._columns:
-            self._columns[spec] = Column(spec, one_array(self.table.column(spec.column)))
+            column = self.table.column(spec.column)
+            by_category = spec.kind == "rank" and is_ordered(spec.arrow)
+            self._columns[spec] = Column(
+                spec, ordered_categories(column, spec.column) if by_category else one_array(column)
+            )
         return self._columns[spec]
 
     def sorted(self, spec: Input):
@@ -328,8 +337,10 @@ def _objects(view: View, step: Step, columns: Columns, values: list) -> pa.Array
     like = view.bound.operator.result_like
     spec = None if like is None else step.inputs[like]
     if spec is None or spec.kind == "object":
-        kind = None if spec is None else columns.column(spec).array.type
-        return object_array(values, kind, view.bound.operator.signature)
+        op = view.bound.operator
+        some = any(value is not None for value in values)
+        kind = plain(spec.arrow) if spec else frame_type(op.typed(tuple(i.dtype for i in step.inputs)), step.inputs, some)
+        return objects(values, kind, op.signature)
     good = np.array([value is not None for value in values], np.uint8)
     numbers = np.array([0 if value is None else value for value in values], spec.dtype)
     return columns.column(spec).give_back(numbers, good)

@@ -238,9 +238,15 @@ def as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
     """Boundaries as the time column's own type, or a finer timestamp where a boundary falls between its ticks."""
     if plan.clock.kind != "instant":
         values = pa.array(moments)
-        return values if pa.types.is_floating(kind) or pa.types.is_int64(kind) else values.cast(kind)
+        try:
+            return values if pa.types.is_floating(kind) or pa.types.is_int64(kind) else values.cast(kind)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"a boundary of these windows does not fit the time column {plan.request.time!r}, {kind}: {error}; cast the column "
+                "to int64 first"
+            ) from None
     scale = plan.clock.scale
-    if scale == 1 or not (moments % scale).any():
+    if not any(t % scale for ticks in plan.ticks.values() for t in (ticks.slide, ticks.origin)):
         ticks = moments // scale
         return pa.array(ticks).cast(pa.int32()).view(kind) if pa.types.is_date32(kind) else pa.array(ticks).view(kind)
     unit = next(u for u, ns in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if plan.clock.tick_ns % ns == 0)

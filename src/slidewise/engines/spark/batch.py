@@ -169,10 +169,17 @@ def rolling_road(df: DataFrame, asked: Request) -> Road:
 
 def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Road:
     for name in (query_time, *query_by):
-        if queries.columns.count(name) != 1:
+        if queries.columns.count(name) > 1:
+            raise InputError(f"the queries have {queries.columns.count(name)} columns named {name!r}; rename all but one")
+        if name not in queries.columns:
             raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, queries.columns))}")
     asked.check_columns(df.columns, kept=queries.columns)
     _check_case(df, asked, queries.columns)
+    known = df.schema[asked.time].dataType
+    common = _common_time(queries.schema[query_time].dataType, known, query_time)
+    if common != known:  # aggregates may read the time as it is: the one to compare by stands beside it
+        moment = f"{asked.time} as {common.simpleString()}"
+        df, asked = df.withColumn(moment, quoted(asked.time).cast(common)), replace(asked, time=moment)
     shipped = one_under_the_other(queries, df, asked, query_time, query_by)
     width = len(queries.columns)
     request = deterministic(replace(asked, by=shipped.keys_of(asked.by)))
@@ -202,7 +209,6 @@ def one_under_the_other(queries: DataFrame, df: DataFrame, asked: Request, query
     known = {f.name: f.dataType for f in df.schema}
     asking = {f.name: f.dataType for f in queries.schema}
     shared = dict(zip((asked.time, *asked.by), (query_time, *query_by)))
-    _check_time(asking[query_time], known[asked.time], query_time)
     for name, other in zip(asked.by, query_by):
         _check_key(asking[other], known[name], other)
     upper = [quoted(f"q{k}") for k in range(len(queries.columns))] + [F.lit(True)]
@@ -306,18 +312,23 @@ def _check_case(df: DataFrame, asked: Request, kept: list[str]) -> None:
                              f"Spark; rename the aggregate {output.aggregate!r} or the window {output.window!r}")
 
 
-def _check_time(asking: DataType, known: DataType, name: str) -> None:
+def _common_time(asking: DataType, known: DataType, name: str) -> DataType:
+    """A type that holds the times of both exactly: nothing is cut to a date, an int or a float."""
     from pyspark.sql import types as T
 
-    if asking == known or (isinstance(asking, T.IntegralType) and isinstance(known, (T.IntegralType, T.FractionalType))):
-        return
-    if isinstance(asking, T.FractionalType) and isinstance(known, (T.FloatType, T.DoubleType)):
-        return
-    moments = (T.TimestampType, T.TimestampNTZType)
-    if isinstance(asking, (T.DateType, *moments)) and isinstance(known, moments):
-        return
-    raise InputTypeError(f"the queries' time {name!r} is {asking.simpleString()}, and the data's, {known.simpleString()}, "
-                         "cannot hold it exactly; cast one of them")
+    if asking == known:
+        return known
+    kinds = (asking, known)
+    for family, common in (((T.IntegralType,), T.LongType()), ((T.FloatType, T.DoubleType), T.DoubleType()),
+                           ((T.DateType, T.TimestampType), T.TimestampType()),
+                           ((T.DateType, T.TimestampNTZType), T.TimestampNTZType())):
+        if all(isinstance(kind, family) for kind in kinds):
+            return common
+    small = (T.ByteType, T.ShortType, T.IntegerType, T.FloatType, T.DoubleType)
+    if all(isinstance(kind, small) for kind in kinds):
+        return T.DoubleType()
+    raise InputTypeError(f"the queries' time {name!r} is {asking.simpleString()}, the data's {known.simpleString()}: no type holds "
+                         "both exactly; cast one of them")
 
 
 def _check_key(asking: DataType, known: DataType, name: str) -> None:

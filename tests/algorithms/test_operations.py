@@ -271,5 +271,5 @@ def test_algorithms_describe_themselves():
         if info.order == "in":
             module = algorithm(info.name).module
             assert all(hasattr(module, words.get(what, what)) for what in info.offers)
-            for word in ("bulk_evict", "evict_at", "query_range", "query_youngest", "update"):
+            for word in ("bulk_evict", "evict_at", "query_range", "query_youngest"):
                 assert hasattr(module, word) == (word in info.offers) or (info.name == "amta" and word == "evict")

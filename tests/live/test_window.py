@@ -98,6 +98,37 @@ def test_a_range_is_inclusive(name):
     assert w.query(30, 40) is None
 
 
+def test_a_range_up_to_the_youngest_is_a_suffix():
+    """What `query_youngest` in sw.algorithms() means: a range that ends with the window."""
+    w = sw.Window(LISTS, algorithm="flatfit")
+    for t in range(10, 20):
+        w.insert(t, t)
+    assert w.query(18) == w.query(18, 30) == (18, 19)
+    assert w.query(0, 19) == w.query()
+    assert w.query(25) is None
+    w.evict()
+    w.insert(20, 20)
+    assert w.query(11) == tuple(range(11, 21))
+    with pytest.raises(sw.UnsupportedError, match=r"flatfit does not offer query_range; .*b_int"):
+        w.query(12, 14)
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_a_window_has_every_operation_that_is_listed(name):
+    calls = {
+        "items": lambda w: w.items()[0] == (0, (0,)),
+        "query_range": lambda w: w.query(1, 2) == (1, 2),
+        "query_youngest": lambda w: w.query(3) == (3, 4),
+        "evict_at": lambda w: w.evict(2) and w.query() == (0, 1, 3, 4),
+        "bulk_evict": lambda w: w.bulk_evict(2) == 3,
+        "bulk_insert": lambda w: w.bulk_insert([6, 5], [6, 5]) is None and w.query(4, 6) == (4, 5, 6),
+    }
+    for what in next(i for i in sw.algorithms() if i.name == name).offers:
+        w = sw.Window(LISTS, algorithm=name)
+        w.bulk_insert(range(5), range(5))
+        assert calls[what](w)
+
+
 @pytest.mark.parametrize("name", ANY_ORDER)
 def test_trees_take_any_order_and_combine_a_repeated_time_on_the_right(name):
     w = sw.Window(LISTS, algorithm=name)

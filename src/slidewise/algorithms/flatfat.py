@@ -39,7 +39,7 @@ INFO = Info(
         "query": "m (1 + ceil(log2(n / m))) for m changes, + 2 log2 n when inverted",
         "range": "2 log2 n",
     },
-    offers=("items", "query_range", "query_youngest", "bulk_evict", "evict_at", "update"),
+    offers=("items", "query_range", "query_youngest", "bulk_evict", "evict_at"),
     stores="2 n",
 )
 
@@ -270,17 +270,6 @@ def entry(op, W, V, m, st, j, out):
         noted = refresh(op, W, V, m, noted)
     st = F, E, live, noted
     return st, assign(op, out, get(op, V, slot_of(m, position_of(W, m, st, j), 0)))
-
-
-@kernel
-def update(op, W, V, m, st, P, S, count):
-    """Write other states over events: the states in slots 0 .. count - 1 of S over the P[k]-th oldest events."""
-    F, E, live, noted = st
-    noted = refresh(op, W, V, m, noted)
-    st = F, E, live, noted
-    for k in range(count):
-        noted = write(op, W, V, m, noted, position_of(W, m, st, P[k]), get(op, S, k))
-    return F, E, live, refresh(op, W, V, m, noted)
 
 
 @kernel

@@ -233,11 +233,16 @@ class InOrder:
 
     def query_range(self, t_from, t_to):
         """The result and whether there was any event."""
-        self._offers("query_range")
         i, j = self.times.position(t_from, False), self.times.position(t_to, True) - 1
+        youngest = j == len(self) - 1 and "query_youngest" in self.alg.info.offers
+        if not youngest:
+            self._offers("query_range")
         if i > j:
             return None, False
-        self.steps.step_query_range(*self._args(), self._scratch, i, j, self.out, self.ok)
+        if youngest:
+            self.steps.step_query_youngest(*self._args(), self._scratch, j + 1 - i, self.out, self.ok)
+        else:
+            self.steps.step_query_range(*self._args(), self._scratch, i, j, self.out, self.ok)
         return result_value(self.op, self.out, self.ok, 0), True
 
     def items(self):

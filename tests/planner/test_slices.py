@@ -77,6 +77,12 @@ def test_slides_that_hardly_meet_are_not_written_out():
     assert plan.composite == 999_983 * 1_000_003 > MOST_EDGES
 
 
+def test_what_a_window_holds_is_counted_without_going_through_the_pattern():
+    """4,000 edges and as many answers: sixteen million steps if each answer looked at each edge."""
+    plan = shared_plan([Query("often", 60, 1), Query("seldom", 5000, 4000)], "cutty")
+    assert len(plan.edges) == 4000 and [plan.slices_of(query) for query in plan.queries] == [60, 5000]
+
+
 def test_wrong_techniques_are_named():
     with pytest.raises(InputError, match="pairs"):
         shared_plan([Query("Q", 1, 1)], "slabs")

@@ -13,6 +13,7 @@ their edges are marked in it. At an edge that is a multiple of a query's slide, 
 answer between two edges. Executors cut rows at the marks (`SharedPlan.marks`), which say the same without being written out.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from math import gcd, lcm
 
@@ -85,18 +86,14 @@ class SharedPlan:
 
     def slices_of(self, query: Query) -> int:
         """Slices in one window of a query, the most there are at any of its answers."""
-        most = 0
-        for answer in range(0, self.composite, query.slide):
-            end = query.origin + answer - query.offset
-            most = max(most, self._begun_between(end - query.range, end))
-        return most
+        places = sorted(edge.at % self.composite for edge in self.edges)
 
-    def _begun_between(self, start: int, end: int) -> int:
-        """Slices that begin in [start, end)."""
-        count = 0
-        for edge in self.edges:
-            count += (end - 1 - edge.at) // self.composite - (start - 1 - edge.at) // self.composite
-        return count
+        def begun_before(t: int) -> int:
+            """Slices that begin before t, counted from 0 on."""
+            return t // self.composite * len(places) + bisect_left(places, t % self.composite)
+
+        ends = range(query.origin - query.offset, query.origin - query.offset + self.composite, query.slide)
+        return max(begun_before(end) - begun_before(end - query.range) for end in ends)
 
     @property
     def separate(self) -> int:

@@ -255,7 +255,8 @@ def test_explain_shows_the_road(spark):
     told = sw.explain(df, time="t", by="key", windows=[sw.time(5)], aggs={"n": sw.sum("n")})
     assert told.as_dict()["spark"]["shipped"] == "4 columns through Arrow: 3 needed, 1 only ride along"
     assert "one shuffle by key" in str(told) and "algorithm" in str(told)
-    assert "cut by time" in str(sw.explain(df, time="t", windows=[sw.time(5)], aggs={"n": sw.sum("n")}))
+    road = sw.explain(df, time="t", windows=[sw.time(5)], aggs={"n": sw.sum("n")}).as_dict()["spark"]
+    assert "cut by time" in road["tasks"] and "no slices" in road["pieces"]
 
 
 def test_explain_of_a_stream_tells_the_streams_plan(spark, tmp_path):

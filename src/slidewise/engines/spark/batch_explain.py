@@ -48,6 +48,8 @@ def explained(road: Road) -> SparkExplanation:
         if tasks > 1 and settings.heavyRows:
             looks = "a sample of the keys is looked at first" if may_be_heavy(road) else "there are too few rows for one"
             told.append(("heavy keys", f"of more than {settings.heavyRows:,} rows are cut by time: {looks}"))
+    if tasks > 1 and (not request.by or settings.heavyRows):
+        told.append(("pieces", "of a key that is cut are passed over row by row for each window: no slices, no pass for several"))
     told.append(("sort", "in the task, by key and time, in compiled code; Spark does not sort"))
     told.append(("memory", f"a task holds {settings.heldBytes >> 20} MB of its rows, then goes through sorted runs on disk"))
     return SparkExplanation(road.job.plan, tuple(told))

@@ -32,7 +32,8 @@ def rows(page: str) -> list[tuple[str, dict[str, float]]]:
         found.append((f"3 windows × 5 aggregates, {keys:,} keys", many.get(f"{keys} keys", {})))
     apply = own.get("apply", {}).get("pandas apply")
     found.append(("a function of your own (pandas: `apply`)", {} if apply is None else {"pandas": apply}))
-    found.append(("time windows as Spark's frames, with its segment tree", _spark(page, "Spark's frames with the segment tree")))
+    frames = _spark(page, "Spark's frames with the segment tree")
+    found.append(("3 windows × 5 aggregates, 100 keys, as Spark's frames (segment tree on)", frames))
     found.append(("10 minutes, every second, as Spark's `window()`", _spark(page, r"Spark's window\(\)")))
     return found
 

@@ -317,6 +317,7 @@ finally:
 """
 
 
+@pytest.mark.spark
 def test_through_spark_connect():
     """In a process of its own: one cannot have an ordinary session and one of Connect."""
     if importlib.metadata.version("pyspark") < "4":

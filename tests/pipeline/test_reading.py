@@ -53,6 +53,7 @@ def test_set_reaches_into_tables_and_lists(tmp_path: Path) -> None:
         ("windows.7=1", "--set windows.7: there is nothing at windows.7"),
         ("mode=steam", 'job.toml, --set mode, mode: must be "batch" or "stream", not "steam"; did you mean "stream"?'),
         ("sink.paht=x", "job.toml, --set sink.paht, sink.paht: unknown key; there is format or merge"),
+        ("source.paht=x", 'job.toml, --set source.paht, source.paht: unknown key; did you mean "path"?'),
     ],
 )
 def test_a_setting_that_is_wrong(tmp_path: Path, setting: str, message: str) -> None:

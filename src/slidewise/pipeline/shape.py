@@ -76,7 +76,7 @@ def _struct(value: dict, struct: kinds.StructType, path: Path, tag: str | None =
         if key in fields:
             yield from problems_of(inner, fields[key].type, (*path, key))
         else:
-            hint = meant(key, [name for name in ((tag,) if tag else ()) + tuple(fields) if name not in value])
+            hint = meant(key, [*((tag,) if tag else ()), *fields])
             hints += hint
             yield Problem((*path, key), f"unknown key{hint}")
     for name, field in fields.items():

@@ -99,11 +99,17 @@ class Words(list):
 
 
 @cache
-def grown(n: int, gap: int, min_arity: int, fingers: bool) -> tuple[list, ...]:
-    """The arena of a tree of n ones, as lists."""
+def grown(n: int, gap: int, min_arity: int, fingers: bool, shuffled: bool) -> tuple[list, ...]:
+    """The arena of a tree of n ones, as lists. Shuffled: of entries that came in random order, so few at a time that each finds a
+    leaf of its own."""
     op = sw.operator(lift=lambda x: x, combine=lambda a, b: a + b, identity=0, name="plain").typed((np.dtype("i8"),))
     forest = Forest(op, 1, min_arity, fingers)
-    forest.bulk_insert(0, np.arange(n) * gap, (np.ones(n, np.int64),))
+    times, few = np.arange(n) * gap, n
+    if shuffled:
+        times, few = np.random.default_rng(n).permutation(times), 64
+    for first in range(0, n, max(few, 1)):
+        bulk = times[first : first + few]
+        forest.bulk_insert(0, bulk, (np.ones(len(bulk), np.int64),))
     return forest.A.tolist(), forest.H.tolist(), forest.N.tolist(), forest.V[0].tolist()
 
 
@@ -112,7 +118,7 @@ class Counted:
 
     GAP = 1 << 20
 
-    def __init__(self, n: int, min_arity: int = 2, fingers: bool = True):
+    def __init__(self, n: int, min_arity: int = 2, fingers: bool = True, shuffled: bool = False):
         self.combines = 0
 
         def combine(a, b):
@@ -121,7 +127,7 @@ class Counted:
 
         op = sw.operator(lift=lambda x: x, combine=combine, identity=0, name="counted").typed((object,))
         self.forest = forest = Forest(op, 1, min_arity, fingers)
-        A, H, N, V = grown(n, self.GAP, min_arity, fingers)
+        A, H, N, V = grown(n, self.GAP, min_arity, fingers, shuffled)
         forest.A, forest.H, forest.N, forest.V = A[:], H[:], Words(N).watch(2 * min_arity + 2), V[:]
         assert len(forest.A) == ARENA_WORDS and len(forest.H) == TREE_WORDS
         self.n = n

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import islice
 from math import log2
 
 import pytest
-from tests.algorithms.fiba_support import Counted, Work, each, infect
+from tests.algorithms.fiba_support import Counted, Work, each, infect, levels
 
-from slidewise.algorithms import fiba_drivers, fiba_ranges
+from slidewise.algorithms import fiba_bulk_insert, fiba_drivers, fiba_ranges
+from slidewise.algorithms.fiba_forest import Forest
 
 SIZES = (1 << 10, 1 << 15, 1 << 20)
 ROUNDS = 100
@@ -31,9 +33,9 @@ def no_dearer(work: Work, than: Work, factor: float) -> None:
 
 
 @cache
-def insert_cost(n: int, d: int, fingers: bool = True) -> Work:
+def insert_cost(n: int, d: int, fingers: bool = True, shuffled: bool = False) -> Work:
     """Of a single insert d places before the youngest."""
-    tree, rnd = Counted(n, fingers=fingers), random.Random(d)
+    tree, rnd = Counted(n, fingers=fingers, shuffled=shuffled), random.Random(d)
     place = (n - 1 - d) * tree.GAP
     return each([tree.work(tree.forest.insert, place + rnd.randrange(1, tree.GAP), (1,)) for _ in range(ROUNDS)])
 
@@ -57,6 +59,26 @@ def test_an_insert_does_not_cost_log_n(d):
         assert max(kind) <= 1.4 * min(kind)
 
 
+RANDOM_SIZES = (1 << 10, 1 << 14, 1 << 18)
+
+
+@pytest.mark.parametrize("d", [4, 1 << 6, 1 << 10, 1 << 16])
+def test_an_insert_costs_log_d_in_a_tree_that_grew_in_random_order(d):
+    """Nodes there have any arity, not that which entries in order leave behind."""
+    costs = [insert_cost(n, d, shuffled=True) for n in RANDOM_SIZES if d < n // 8]
+    for cost in costs:
+        within(cost, 16 + 4.2 * log2(d), 12 + 1.8 * log2(d), 105 + 9 * log2(d))
+    for kind in zip(*costs):
+        assert max(kind) <= 1.5 * min(kind)
+
+
+@pytest.mark.parametrize("n", RANDOM_SIZES)
+def test_ends_are_constant_in_a_tree_that_grew_in_random_order(n):
+    tree = Counted(n, shuffled=True)
+    within(each([tree.work(tree.forest.insert, (n + j) * tree.GAP, (1,)) for j in range(ROUNDS)]), 6, 5, 30)
+    within(each([tree.work(tree.forest.evict) for _ in range(ROUNDS)]), 8, 6, 45)
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_in_order_inserts_and_evicts_are_constant(n):
     tree = Counted(n)
@@ -64,12 +86,20 @@ def test_in_order_inserts_and_evicts_are_constant(n):
     within(each([tree.work(tree.forest.evict) for _ in range(4 * ROUNDS)]), 6, 5, 30)
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 100, 1 << 15])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 100, 1 << 15, 1 << 20])
 def test_a_query_combines_at_most_twice(n):
+    """Not amortised: each query, whatever came before."""
     tree = Counted(n)
-    for j in range(50):
-        tree.forest.insert(0, (37 * j) % 101 * tree.GAP, (1,))
-        within(tree.work(tree.forest.query, [None], [0]), 2, 3, 8)
+    forest, changes = tree.forest, 0
+    for j in range(60):
+        forest.insert(0, ((37 * j) % 101 + n // 2) * tree.GAP + j, (1,))
+        if j % 3 == 1:
+            forest.evict(0)
+        elif j % 3 == 2:
+            forest.bulk_evict(0, forest.ends(0)[0] + j % 7 * tree.GAP)
+        changes += forest.size() > 0
+        within(tree.work(forest.query, [None], [0]), 2, 3, 8)
+    assert changes > 20
 
 
 def test_without_fingers_every_change_costs_log_n():
@@ -168,12 +198,12 @@ def bulks(tree: Counted, m: int, d: int, seed: int):
         yield sorted(rnd.sample(range((tree.n - d) * tree.GAP, (tree.n - 1) * tree.GAP), m))
 
 
-def test_a_bulk_insert_shares_its_way():
-    """m = 16 at d = 2^10, n = 2^20: O(log d + m (1 + log(d / m))). A loop of single inserts or a rebuild takes more."""
-    m, d, n = 16, 1 << 10, 1 << 20
+def bulk_insert_shares_its_way(n: int, rounds: int = 20):
+    """m = 16 at d = 2^10: O(log d + m (1 + log(d / m)))."""
+    m, d = 16, 1 << 10
     bulk, single = Counted(n), Counted(n)
     in_bulk, one_by_one = [], []
-    for places in bulks(bulk, m, d, 1):
+    for places in islice(bulks(bulk, m, d, 1), rounds):
         in_bulk.append(bulk.work(bulk.forest.bulk_insert, places, ([1] * m,)))
         one_by_one.append(Work(*map(sum, zip(*(single.work(single.forest.insert, t, (1,)) for t in places)))))
     ours = each(in_bulk)
@@ -182,6 +212,32 @@ def test_a_bulk_insert_shares_its_way():
     bound = log2(d) + m * (1 + log2(d / m))
     within(ours, 2.5 * bound, 1.25 * bound, 20 * bound)
     assert ours.nodes < d // 4, "a rebuild"
+
+
+def test_a_bulk_insert_shares_its_way():
+    bulk_insert_shares_its_way(1 << 20)
+
+
+def test_a_loop_of_single_inserts_is_what_the_bulk_test_sees(monkeypatch):
+    infect(monkeypatch, fiba_bulk_insert, "bulk_insert", "inside - lo <= FEW", "True", users=[fiba_drivers])
+    with pytest.raises(AssertionError):
+        bulk_insert_shares_its_way(1 << 12, 2)
+
+
+def test_a_rebuild_is_what_the_bulk_test_sees(monkeypatch):
+    """Even one that leaves the old entries alone, and builds the d youngest anew."""
+
+    def rebuild(forest, tree, ts, X):
+        times, states = forest.export(tree)
+        cut = next(i for i, t in enumerate(times) if t >= ts[0])
+        for t in times[cut:]:
+            forest.evict_at(tree, t)
+        entries = sorted([*zip(times[cut:], states[cut:]), *zip(ts, *X)])
+        forest.fill(tree, *map(list, zip(*entries)))
+
+    monkeypatch.setattr(Forest, "bulk_insert", rebuild)
+    with pytest.raises(AssertionError):
+        bulk_insert_shares_its_way(1 << 12, 2)
 
 
 def test_a_bulk_insert_does_not_cost_log_n():
@@ -193,28 +249,81 @@ def test_a_bulk_insert_does_not_cost_log_n():
     no_dearer(found[1], found[0], 1.25)
 
 
-def test_a_bulk_insert_of_m_into_m_is_linear():
+@pytest.mark.parametrize("n", [1 << 15, 1 << 20])
+def test_a_bulk_insert_of_m_into_m_is_linear(n):
     found = []
     for m in (1 << 6, 1 << 9, 1 << 12):
-        tree = Counted(1 << 15)
+        tree = Counted(n)
         work = tree.work(tree.forest.bulk_insert, next(bulks(tree, m, m, 3)), ([1] * m,))
         found.append(Work(*(kind / m for kind in work)))
         within(found[-1], 8, 4, 75)
     no_dearer(found[-1], found[0], 1.25)
 
 
-def test_a_bulk_evict_costs_log_m():
-    """256 times as many entries for at most 2.5 times the work; and what is dropped is not looked at."""
-    found = {}
-    for m in (1 << 8, 1 << 16):
-        tree, costs, gone = Counted(1 << 20), [], 0
-        for j in range(8):  # half of the tree stays: nothing is compacted meanwhile
-            count = m + 7 * j  # so that the cuts fall everywhere
-            gone += count
+@pytest.mark.parametrize("n", SIZES)
+def test_a_small_bulk_at_the_young_end_costs_the_same_whatever_the_size(n):
+    """One entry a few places before the youngest and two next to it: the way between them is up the right spine only as far as
+    needed, not to the root."""
+    tree, costs, young = Counted(n), [], (n - 1) * Counted.GAP
+    for j in range(60):
+        ts = [young - 7 * tree.GAP + 1, young - 2, young - 1]
+        costs.append(tree.work(tree.forest.bulk_insert, ts, ([1] * 3,)))
+        for _ in range(5 + j % 4):  # so that every shape of the young end is met
+            young += tree.GAP
+            tree.forest.insert(0, young, (1,))
+    within(each(costs), 18, 15, 220)
+
+
+def next_to_the_root(tree: Counted) -> int:
+    """A time in the gap before the root's first entry: the way up from there leads to the root."""
+    return levels(tree.forest)[-1][0] - tree.GAP + 1
+
+
+@pytest.mark.parametrize("n", [1 << 10, 1 << 15])
+def test_a_bulk_into_one_gap_looks_for_it_once(n):
+    """All entries but the first know their place by the next time behind it."""
+    tree, m = Counted(n), 256
+    first = next_to_the_root(tree)
+    work = tree.work(tree.forest.bulk_insert, [first + j for j in range(m)], ([1] * m,))
+    within(work, 1.5 * m, m, 14 * m)
+
+
+EVICTED = (8, 1 << 5, 1 << 8, 1 << 12, 1 << 16)
+
+
+@cache
+def bulk_evict_costs(n: int) -> dict[int, Work]:
+    """By m, where half of the tree stays: nothing is compacted meanwhile."""
+    tree, gone, found = Counted(n), 0, {}
+    for m in EVICTED:
+        costs = []
+        while len(costs) < 6 and 2 * (gone + m + 40) < n:
+            gone += m + len(costs)  # so that the cuts fall everywhere
             costs.append(tree.work(tree.forest.bulk_evict, (gone - 1) * tree.GAP))
-        found[m] = each(costs)
-        assert tree.forest.size() == tree.n - gone
-    no_dearer(found[1 << 16], found[1 << 8], 2.5)
+        if costs:
+            found[m] = each(costs)
+    assert tree.forest.size() == n - gone
+    return found
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_a_bulk_evict_costs_log_m(n):
+    costs = bulk_evict_costs(n)
+    assert len(costs) >= 2
+    for m, cost in costs.items():
+        within(cost, 24 + 2.4 * log2(m), 12 + 3.2 * log2(m), 250 + 23 * log2(m))
+
+
+def test_a_bulk_evict_does_not_cost_m():
+    """256 times as many entries for at most 2.5 times the work; what is dropped is not looked at."""
+    costs = bulk_evict_costs(SIZES[-1])
+    no_dearer(costs[1 << 16], costs[1 << 8], 2.5)
+
+
+def test_a_bulk_evict_does_not_cost_log_n():
+    small, large = bulk_evict_costs(SIZES[0]), bulk_evict_costs(SIZES[-1])
+    for m in small:
+        no_dearer(large[m], small[m], 1.15)
 
 
 # ---- looking into a tree ---------------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.algorithms.fiba_support import LETTERS, TOTAL, Model, levels, part, whole
 
+import slidewise as sw
 from slidewise.algebra.kernel import twin
 from slidewise.algorithms import fiba_bulk_insert, fiba_forest
 from slidewise.algorithms.fiba_forest import Forest
@@ -245,6 +247,21 @@ def test_a_bulk_insert_plans_for_enough_nodes_and_not_for_many_more(monkeypatch,
 
 
 @pytest.mark.parametrize("fingers", [True, False], ids=["fiba", "btree"])
+def test_a_dense_bulk_from_one_entry_to_the_next(fingers):
+    """Whatever the gap, in a leaf or beside an inner node: with and without the times on either side, which combine."""
+    for gap in range(30):
+        for first, last in ((0, 8), (1, 8), (0, 7), (1, 7)):
+            forest, model = Forest(LETTERS, 1, 2, fingers), Model(LETTERS)
+            ts = list(range(0, 256, 8)), list(range(8 * gap + first, 8 * gap + last + 1))
+            for clock, bulk in enumerate(ts):
+                forest.bulk_insert(0, bulk, ([(clock, t) for t in bulk],))
+                for t in bulk:
+                    model.insert(t, (clock, t))
+            forest.check()
+            assert dict(zip(*forest.export(0))) == model.entries
+
+
+@pytest.mark.parametrize("fingers", [True, False], ids=["fiba", "btree"])
 @pytest.mark.parametrize("arity", [2, 4, 8, 16])
 def test_every_range_of_a_tree_of_several_levels(arity, fingers):
     forest, model = Forest(LETTERS, 1, arity, fingers), Model(LETTERS)
@@ -257,6 +274,25 @@ def test_every_range_of_a_tree_of_several_levels(arity, fingers):
         for last in range(first - 1, 91, 2):
             assert part(forest, first, last) == model.fold(first, last)
     assert [forest.select(0, j) for j in range(90)] == model.times
+
+
+def test_the_minimum_arity_follows_the_cost_of_the_operator():
+    """Wide nodes where a combine is cheap, or commutes and is one a level; narrow ones where it is dear, or interpreted."""
+
+    def own(width: int, **laws):
+        lift, identity = (lambda x: np.full(width, x)), np.zeros(width, np.int64)
+        return sw.operator(lift=lift, combine=lambda a, b: a + b, identity=identity, name=f"wide {width}", **laws)
+
+    i8, f8 = np.dtype("i8"), np.dtype("f8")
+    expected = {
+        8: [sw.sum().typed((i8,)), sw.max().typed((f8,)), sw.last().typed((f8,)), sw.bloom().typed((i8,))]
+        + [own(8).typed((i8,)), own(99, commutative=True).typed((i8,))],
+        4: [own(9).typed((i8,)), sw.collect().typed((object,)), TOTAL, LETTERS, sw.last().typed((object,))],
+    }
+    for arity, operators in expected.items():
+        for op in operators:
+            assert fiba_forest.default_arity(op) == Forest(op).shape.min_arity == arity, op
+            assert Forest(op, 1, 2).shape.min_arity == 2, "unless it is given"
 
 
 def test_times_may_be_anything_that_can_be_compared():

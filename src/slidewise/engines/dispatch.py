@@ -87,7 +87,7 @@ def rolling(
     from slidewise.engines.local.run import run
 
     frame, plan, table = _local(kind, data, asked)
-    result = run(plan, table)
+    result = run(plan, table, missing=frame.missing)
     return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
 
 
@@ -138,9 +138,9 @@ def as_of(
 
     asking = _asking(KINDS[kind](queries), query_time, query_by)
     frame, plan, table = _local(kind, data, asked, kept=asking.columns)
-    result = run_as_of(
-        plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time=query_time, query_by=query_by
-    )
+    asked_for = asking.table(dict.fromkeys((query_time, *query_by)))
+    missing = (asking.missing, frame.missing)
+    result = run_as_of(plan, asked_for, table, query_time=query_time, query_by=query_by, missing=missing)
     return asking.joined(asked.outputs, result, asked, frame)
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -145,3 +146,20 @@ def test_integer_overflow_is_an_error_not_a_wrap():
     table = pa.table({"t": range(3), "x": pa.array([2**62, 2**62, 1], pa.int64())})
     with pytest.raises(sw.AggregateOverflowError):
         sw.rolling(table, time="t", windows=5, aggs={"s": sw.sum("x")})
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+@pytest.mark.parametrize("rows", [[None, 1, 2], [2, None, 1], [1, 2, None]])
+def test_a_missing_time_in_pandas(rows, unit):
+    """Found whether rows come sorted or not, with keys or without, also where times are counted in finer ticks."""
+    times = pd.to_datetime(rows, unit="s").astype(f"datetime64[{unit}]")
+    frame = pd.DataFrame({"t": times, "k": ["a", "b", "a"], "x": [1, 2, 3]})
+    words = f"1 null.*first in row {rows.index(None)};"
+    for by in (None, "k"):
+        asked = dict(time="t", by=by, windows=["500ms"], aggs={"x": sw.sum("x"), "last": sw.max("t")})
+        with pytest.raises(sw.InputError, match=words):
+            sw.rolling(frame, **asked)
+        with pytest.raises(sw.InputError, match=words):
+            sw.as_of(frame[["t", "k"]], frame.dropna(), **asked)
+        with pytest.raises(sw.InputError, match=words):
+            sw.as_of(frame.dropna()[["t", "k"]], frame, **asked)

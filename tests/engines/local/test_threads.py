@@ -86,6 +86,20 @@ def test_frames_found_on_the_way_are_those_found_at_once(closed, ties, monkeypat
         assert alone.column(column).equals(beside.column(column))
 
 
+@pytest.mark.parametrize("closed", ["right", "left"])
+def test_a_mean_is_the_same_to_the_last_bit_wherever_it_is_computed(closed):
+    """Alone and without nulls it is a sum over the length of a frame; beside a deviation it has a count of its own."""
+    rng = np.random.default_rng(5)
+    n = 3 * ROWS_A_PART
+    table = pa.table({"t": np.sort(rng.integers(0, n, n)), "x": rng.normal(size=n)})
+    asked = dict(time="t", windows={"w": 300, "o": sw.time(700, offset=50)}, closed=closed)
+    alone = sw.rolling(table, aggs={"m": sw.mean("x")}, **asked)
+    beside = sw.rolling(table, aggs={"m": sw.mean("x"), "n": sw.count("x")}, **asked)
+    for column in ("m_w", "m_o"):
+        assert alone.column(column).equals(beside.column(column))
+    assert alone.column("m_o").null_count > 0
+
+
 def test_cuts_depend_on_the_data_alone_and_prefer_the_start_of_a_key():
     n = 4 * ROWS_A_PART
     starts, ends = np.arange(n), np.arange(1, n + 1)

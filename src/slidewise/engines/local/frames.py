@@ -22,6 +22,9 @@ NAT = np.iinfo(np.int64).min
 class ArrowFrame:
     """A pyarrow.Table: nothing to do, but for text views, which Arrow can neither sort nor pick from."""
 
+    missing: int | None = None
+    """The number that stands for a missing time in the table's time column, where nobody has looked for it yet."""
+
     def __init__(self, data: pa.Table):
         self.data = data
 
@@ -75,6 +78,8 @@ def _encoded(column, source: pa.ChunkedArray):
 class PolarsFrame:
     """A polars.DataFrame."""
 
+    missing: int | None = None
+
     def __init__(self, data):
         self.data = data
 
@@ -124,6 +129,7 @@ class PandasFrame:
 
     def __init__(self, data):
         self.data = data
+        self.missing: int | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -135,15 +141,18 @@ class PandasFrame:
         return self.data[name] if name in self.data.columns else self.data.index.get_level_values(name).to_series()
 
     def table(self, needed) -> pa.Table:
+        """The first column is the time: a NaT there is left to whoever sorts it, who sees it without looking at every row."""
         arrays = {}
         for name in needed:
             try:
-                arrays[name] = _arrow(self.source(name))
+                arrays[name] = _arrow(self.source(name), look=bool(arrays))
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise InputError(f"column {name!r} holds values of different kinds: {error}") from None
             except pa.ArrowNotImplementedError as error:
                 kind = self.source(name).dtype
                 raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; convert it first ({error})") from None
+        time = self.source(next(iter(needed)))
+        self.missing = NAT if _unit(time.dtype) is not None else None
         return pa.table(arrays)
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
@@ -171,8 +180,15 @@ class PandasFrame:
         return _to_pandas(result.column(output.column), source, like is not None)
 
 
-def _arrow(series) -> pa.Array:
-    """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls."""
+def _unit(kind) -> str | None:
+    """The unit of a pandas dtype of times or durations that lie in memory as numbers."""
+    if isinstance(kind, np.dtype):
+        return np.datetime_data(kind)[0] if kind.kind in "mM" else None
+    return getattr(kind, "unit", None)
+
+
+def _arrow(series, look: bool) -> pa.Array:
+    """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls; look: NaT among them."""
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
     kind = series.dtype
@@ -180,12 +196,10 @@ def _arrow(series) -> pa.Array:
         return pa.array(series.to_numpy())
     if isinstance(kind, np.dtype) and kind.kind == "f":
         return _without_nan(np.ascontiguousarray(series.to_numpy()))
-    unit = getattr(kind, "unit", None) or (
-        np.datetime_data(kind)[0] if isinstance(kind, np.dtype) and kind.kind in "mM" else None
-    )
+    unit = _unit(kind)
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view("i8"))
-        missing = len(ticks) and least(ticks) == NAT  # NaT is the lowest number
+        missing = look and len(ticks) and least(ticks) == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)

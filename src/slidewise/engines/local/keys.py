@@ -64,14 +64,20 @@ def _distinct(array: pa.Array) -> tuple[np.ndarray, int]:
     return alike(encoded.indices.to_numpy(zero_copy_only=False)), len(encoded.dictionary)
 
 
-def times_of(column, clock: Clock, name: str) -> np.ndarray:
-    """A time column as ticks of the clock (int64) or float64. A missing time is an error."""
+def missing_time(name: str, missing: np.ndarray) -> InputError:
+    """missing: a truth value for each row."""
+    rows = np.flatnonzero(missing)
+    return InputError(
+        f"time column {name!r} has {len(rows)} null(s), the first in row {rows[0]}; "
+        "a row without a time has no place in any window: drop or fill these rows first"
+    )
+
+
+def times_of(column, clock: Clock, name: str, missing: int | None = None) -> np.ndarray:
+    """A time column as ticks of the clock (int64) or float64. A missing time is an error; one that the number `missing` stands for
+    is left to whoever sorts them, where they are not counted in other ticks."""
     if column.null_count:
-        row = int(np.flatnonzero(pc.is_null(column).to_numpy(zero_copy_only=False))[0])
-        raise InputError(
-            f"time column {name!r} has {column.null_count} null(s), the first in row {row}; "
-            "a row without a time has no place in any window: drop or fill these rows first"
-        )
+        raise missing_time(name, pc.is_null(column).to_numpy(zero_copy_only=False))
     array = one_array(column)
     kind = array.type
     if clock.kind == "real":
@@ -93,6 +99,8 @@ def times_of(column, clock: Clock, name: str) -> np.ndarray:
     scale = Clock.of(kind, name).tick_ns // clock.tick_ns
     if scale == 1:
         return values
+    if missing is not None and len(values) and values.min() == missing:
+        raise missing_time(name, values == missing)
     limit = np.iinfo(np.int64).max // scale
     if len(values) and (values.max() > limit or values.min() < -limit):
         raise InputError(

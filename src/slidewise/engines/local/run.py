@@ -24,7 +24,7 @@ from slidewise.engines.local.columns import (
     truth_bytes,
     truths,
 )
-from slidewise.engines.local.keys import Keys, encode, times_of
+from slidewise.engines.local.keys import Keys, encode, missing_time, times_of
 from slidewise.engines.local.order import Ordered, arrange
 from slidewise.engines.local.slicing import Cut, Slices
 from slidewise.engines.local.sweeps import (
@@ -48,11 +48,13 @@ from slidewise.planner.sharing import View
 from slidewise.windows.clock import Clock
 
 
-def run(plan: Plan, table: pa.Table, *, threads: int | None = None) -> pa.Table:
-    """emit="event": the table with one more column for each result. "slide", "latest": key, time and results."""
+def run(plan: Plan, table: pa.Table, *, threads: int | None = None, missing: int | None = None) -> pa.Table:
+    """emit="event": the table with one more column for each result. "slide", "latest": key, time and results.
+
+    missing: the number that stands for a missing time, if nobody has looked for it yet."""
     with Workers(threads) as workers:
         keys = encode([table.column(name) for name in plan.request.by])
-        ordered = _arranged(plan, table, keys, workers)
+        ordered = _arranged(plan, table, keys, workers, missing)
         make = {"event": for_rows, "latest": for_youngest, "slide": for_boundaries}[plan.request.emit]
         return _fill(plan, table, ordered, make(plan, table, ordered))
 
@@ -65,6 +67,7 @@ def run_as_of(
     query_time: str | None = None,
     query_by: tuple[str, ...] | None = None,
     threads: int | None = None,
+    missing: tuple[int | None, int | None] = (None, None),
 ) -> pa.Table:
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
@@ -75,16 +78,24 @@ def run_as_of(
         both = [_joined(table.column(a), queries.column(b), a, b) for a, b in zip(request.by, query_by)]
         keys = encode(both)
         split = lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count)
-        ordered = _arranged(plan, table, split(slice(None, n)), workers)
-        moments = times_of(queries.column(query_time), plan.clock, query_time)
-        asked = arrange(moments, split(slice(n, None)), [], workers)
+        ordered = _arranged(plan, table, split(slice(None, n)), workers, missing[1])
+        asked = _sorted(queries.column(query_time), plan.clock, query_time, split(slice(n, None)), [], workers, missing[0])
         return _fill(plan, table, ordered, for_queries(plan, queries, asked, table, ordered))
 
 
-def _arranged(plan: Plan, table: pa.Table, keys: Keys, workers: Workers) -> Ordered:
+def _arranged(plan: Plan, table: pa.Table, keys: Keys, workers: Workers, missing: int | None) -> Ordered:
     request = plan.request
-    times = times_of(table.column(request.time), plan.clock, request.time)
-    return arrange(times, keys, [table.column(name) for name in request.order], workers)
+    ties = [table.column(name) for name in request.order]
+    return _sorted(table.column(request.time), plan.clock, request.time, keys, ties, workers, missing)
+
+
+def _sorted(column, clock: Clock, name: str, keys: Keys, ties: list, workers: Workers, missing: int | None) -> Ordered:
+    times = times_of(column, clock, name, missing)
+    ordered = arrange(times, keys, ties, workers)
+    begins = ordered.offsets[:-1][np.diff(ordered.offsets) > 0]
+    if missing is not None and len(begins) and ordered.times[begins].min() == missing:  # the lowest number is sorted to the front
+        raise missing_time(name, times == missing)
+    return ordered
 
 
 def _for_both(plan: Plan, data: pa.DataType, queries: pa.DataType, name: str) -> Plan:

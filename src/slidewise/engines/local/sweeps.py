@@ -24,6 +24,7 @@ from slidewise.algorithms import at_hand, tree_frames
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.engines.local import loops
 from slidewise.engines.local.threads import Workers
+from slidewise.operators import OPERATORS
 
 PARTS = 16
 ROWS_A_PART = 1 << 15
@@ -144,15 +145,16 @@ def can_pass(job: Job) -> bool:
 def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
     """As `sweep`, for frames that are found block by block: fill(lo, hi, starts, ends), as windows.bounds.on_demand gives it."""
     OUT, OK = job.results(rows)
-    loop = at_hand.form(job.alg.name, job.typed)
-    width = job.typed.result.width or 1
+    typed = total_of(job.typed)
+    loop = at_hand.form(job.alg.name, typed)
+    width = typed.result.width or 1
     gaps: list[int] = []
 
     def part(lo, hi):
         starts, ends = np.empty(min(BLOCK, hi - lo), kind), np.empty(min(BLOCK, hi - lo), kind)
         fill(lo, lo + 1, starts, ends)
         carry = np.full(at_hand.CARRY, starts[0], np.int64)
-        V, room = job.typed.state.alloc(at_hand.slots(0)), 0
+        V, room = typed.state.alloc(at_hand.slots(0)), 0
 
         def block(a, b):
             nonlocal V, room
@@ -160,11 +162,13 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
             size = int(loops.longest(starts, ends, 0, b - a))
             if size > room:  # slots are counted from the front: what is there stays where it is
                 room = max(size, min(2 * room, rows))
-                held, V = V, job.typed.state.alloc(at_hand.slots(room))
+                held, V = V, typed.state.alloc(at_hand.slots(room))
                 for new, old in zip(V, held, strict=True):
                     new[: len(old)] = old
             results, good = tuple(leaf[a * width : b * width] for leaf in OUT), OK[a:b]
-            loop(job.typed, V, carry, job.X, starts, ends, results, good, 0, b - a)
+            loop(typed, V, carry, job.X, starts, ends, results, good, 0, b - a)
+            if typed is not job.typed:
+                loops.by_length(results[0], starts, ends, b - a)
             if not loops.all_set(good, 0, b - a):
                 gaps.append(a)
 
@@ -176,6 +180,15 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
 
     job.parts(part, _Places(fill, rows, kind, 0), _Places(fill, rows, kind, 1), offsets)
     return OUT, OK if gaps else None
+
+
+def total_of(typed: TypedOperator) -> TypedOperator:
+    """Where every row counts, a mean of floats is the sum over the length of the frame, to the last bit: half as much to keep and
+    to combine. Other operators are themselves."""
+    op = typed.operator
+    if op.own and op.name == "mean" and not op.params and typed.inputs == (np.dtype(np.float64),):
+        return OPERATORS["sum"]().typed(typed.inputs)
+    return typed
 
 
 class _Places:

@@ -16,6 +16,13 @@ Unbound for a `Window` (`sw.max()`), bound to columns for `rolling` (`sw.max("am
   combines: `slidewise algorithms`.
 - **empty**: the result where a window holds no values.
 
+`quantile` is a KLL sketch of Apache DataSketches. `approx_distinct` and `approx_count` are sketches that DataSketches has too,
+and are not its objects here: those are changed in place, so that every combine would copy one, and compiled loops cannot call
+them. They are rows of numbers instead, which merge in compiled code. `approx_distinct` has the hash and the registers of its HLL
+sketch, bit by bit, and `sketch=True` gives them in its format, which Spark SQL reads. `approx_count` has the width, depth and
+guarantees of its count-min sketch, but not its bytes: one hash is spread over all rows in place of one for each, and counts
+are whole numbers, so that what leaves a window can be subtracted. Tests hold both against DataSketches.
+
 """
 
 COSTS = {

@@ -79,6 +79,7 @@ def test_registers_are_those_of_datasketches():
     union.update(read)
     union.update(sketch)
     assert union.get_estimate() == pytest.approx(read.get_estimate())
+    assert op.lower(state) == pytest.approx(sketch.get_estimate(), rel=2 * 1.04 / math.sqrt(512)), "two estimators of the same"
     assert op.lower(state) == pytest.approx(3000, rel=4 * 1.04 / math.sqrt(512))
 
 
@@ -111,6 +112,28 @@ def test_count_is_within_its_error():
         asked = sw.approx_count(item=item).resolved((INT,))
         too_high += asked.lower(total) - xs.count(item) > math.e / 256 * len(xs)
     assert too_high <= 200 * math.exp(-4) * 2
+
+
+def test_count_is_as_good_as_that_of_datasketches():
+    """Same width and depth, same data: the same stated bound, kept by both, and no larger errors on the whole."""
+    rng = random.Random(5)
+    xs = [int(rng.paretovariate(0.7)) for _ in range(20_000)]  # a few values are most of them
+    theirs, total = datasketches.count_min_sketch(4, 256), np.zeros(4 * 256, np.int64)
+    op = sw.approx_count(item=0, width=256, depth=4).resolved((INT,))
+    for x in xs:
+        theirs.update(x)
+        total += op.lift(x)
+    bound = theirs.get_relative_error() * len(xs)
+    assert bound == pytest.approx(math.e / 256 * len(xs))
+    items = sorted(set(xs))[:400]
+    errors = {"ours": [], "theirs": []}
+    for item in items:
+        errors["ours"].append(sw.approx_count(item=item).resolved((INT,)).lower(total) - xs.count(item))
+        errors["theirs"].append(theirs.get_estimate(item) - xs.count(item))
+    for found in errors.values():
+        assert min(found) >= 0
+        assert sum(error > bound for error in found) <= 400 * math.exp(-4)
+    assert sum(errors["ours"]) <= 1.5 * sum(errors["theirs"])
 
 
 def test_more_rows_never_count_higher():

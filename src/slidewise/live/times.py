@@ -55,6 +55,10 @@ class Times:
     def time(self, code):
         raise NotImplementedError
 
+    def are_codes(self, codes) -> bool:
+        """Whether these are codes of times: stored ones may be anything."""
+        return True
+
 
 class IntTimes(Times):
     def __init__(self):
@@ -105,6 +109,10 @@ class FloatTimes(Times):
 
     def time(self, code):
         return float(codes_float(np.int64(code)))
+
+    def are_codes(self, codes):
+        values = codes_float(codes)
+        return not np.isnan(values).any() and bool((float_codes(values) == codes).all())
 
 
 _SUFFIXES = {
@@ -172,6 +180,9 @@ class DatetimeTimes(Times):
         plain = value.astype(_MICROSECONDS).astype(datetime)
         return plain.replace(tzinfo=UTC).astimezone(self.zone) if self.aware else plain
 
+    def are_codes(self, codes):
+        return not np.isnat(codes.astype(self.dtype)).any()
+
 
 class ObjectTimes(Times):
     compiled = False
@@ -189,6 +200,9 @@ class ObjectTimes(Times):
 
     def time(self, code):
         return code
+
+    def are_codes(self, codes):
+        return isinstance(codes, list) and not any(map(missing, codes))
 
 
 def _flat(ts) -> np.ndarray:

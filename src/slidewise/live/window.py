@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from slidewise.algebra.codec import decode
 from slidewise.algebra.operator import Bound, Operator
 from slidewise.algorithms import algorithm as algorithm_named
 from slidewise.algorithms import serves
 from slidewise.algorithms.protocol import Algorithm
 from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
 from slidewise.live.inorder import InOrder
-from slidewise.live.snapshot import pack, unpack
+from slidewise.live.snapshot import numbers, pack, unpack
 from slidewise.live.times import times_named, times_of
 from slidewise.live.values import Values, _dtype, values_of
 
@@ -406,7 +407,11 @@ class Window:
                 typed = typed.as_object()
             elif not typed.compiled or head["layout"] not in kind.layouts(typed):
                 raise StateError(f"stored partials are laid out as {head['layout']}, {op.name} now is {typed!r}")
-            w._store = kind.load(w._algorithm, typed, w._times.compiled, head, sections)
+            coded = w._times.compiled
+            codes = numbers(sections, "times", np.int64, head["count"]) if coded else decode(sections.get("times", b""))
+            if not w._times.are_codes(codes):
+                raise StateError("stored state is damaged: a time is missing, or none of this window's")
+            w._store = kind.load(w._algorithm, typed, coded, head, sections)
             return w
         except StateError:
             raise

@@ -237,17 +237,21 @@ def test_a_table(spark, tmp_path: Path, expected: pa.Table) -> None:
 @pytest.mark.slow
 def test_a_table_outlives_the_command(tmp_path: Path) -> None:
     """With Hive's catalogue and a warehouse that stays; a second command finds the table."""
+    # nothing is lost if the machine stops, and Java that lives for half a minute need not compile well
+    java = f"-Dderby.stream.error.file={tmp_path}/derby.log -Dderby.system.durability=test -XX:TieredStopAtLevel=1"
     settings = f"""
+[spark]
+master = "local[1]"
 [spark.conf]
 "spark.sql.catalogImplementation" = "hive"
 "spark.sql.warehouse.dir" = "{tmp_path}/warehouse"
 "spark.hadoop.javax.jdo.option.ConnectionURL" = "jdbc:derby:{tmp_path}/metastore;create=true"
-"spark.driver.extraJavaOptions" = "-Dderby.stream.error.file={tmp_path}/derby.log"
+"spark.driver.extraJavaOptions" = "{java}"
 """
     text = JOB.replace('format = "memory"', 'format = "table"\ntable = "features"\nprovider = "parquet"\nmode = "append"')
     path = job(tmp_path, text + settings)
     for times in (1, 2):
-        done = slidewise("run", str(path), "--json", cwd=tmp_path)
+        done = slidewise("run", str(path), "--json", "--set", 'aggregates={ payments = "count()" }', cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert ds.dataset(tmp_path / "warehouse" / "features", format="parquet").to_table().num_rows == 200 * times
 

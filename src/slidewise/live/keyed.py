@@ -32,6 +32,7 @@ from slidewise.live.partials import Partials
 from slidewise.live.retention import Retention
 from slidewise.live.rowstore import RowStore
 from slidewise.live.spec import HISTORY_COLUMN, StreamSpec
+from slidewise.windows.deltas import delta_dtype, delta_numbers
 
 META = b"slidewise"
 LOG_VERSION = 1
@@ -391,7 +392,7 @@ def _window_dtype(spec: StreamSpec, ticks) -> np.dtype:
     kind = spec.schema.field(ticks.column).type
     if ticks.kind == "punctuation":
         return np.dtype(np.bool_)
-    return np.dtype(np.float64) if pa.types.is_floating(kind) or isinstance(ticks.range, float) else np.dtype(np.int64)
+    return delta_dtype(kind)
 
 
 def _window_values(array: pa.Array, kind: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -399,6 +400,4 @@ def _window_values(array: pa.Array, kind: str) -> tuple[np.ndarray, np.ndarray |
     valid = valid_bytes(array)
     if kind == "punctuation":
         return array.fill_null(False).to_numpy(zero_copy_only=False), valid
-    if pa.types.is_temporal(array.type):
-        array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    return array.fill_null(0).to_numpy(zero_copy_only=False), valid
+    return delta_numbers(array), valid

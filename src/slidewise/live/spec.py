@@ -235,7 +235,7 @@ def stream_spec(
     said = {name: windows_._length(value, name, zero=True) for name, value in lengths.items() if value is not None}
     extra = [windows_.Window("time", length) for length in said.values()]
     clock = Clock.of(types[request.time], request.time).refined([*request.windows.values(), *extra])
-    ticks = {name: clock.ticks(window) for name, window in request.windows.items()}
+    ticks = {name: clock.ticks(window, types) for name, window in request.windows.items()}
     measured = {name: clock.ticks(windows_.Window("time", length)).range for name, length in said.items()}
     largest = max((t.range + t.offset for t in ticks.values() if t.kind in ("time", "tumbling", "session")), default=0)
     kept = measured.get("keep", largest) if late == "correct" else 0

@@ -17,7 +17,7 @@ import pyarrow as pa
 from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm
-from slidewise.planner.inputs import Input, input_of
+from slidewise.planner.inputs import Input, input_of, plain
 from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Request
 from slidewise.planner.sharing import Group, View, grouped, may_join, side_by_side
@@ -79,7 +79,8 @@ def make_plan(request: Request, schema: pa.Schema) -> Plan:
     """Plan a request for data of this schema (only the needed columns are looked at)."""
     types = {name: schema.field(name).type for name in request.needed}
     clock = Clock.of(types[request.time], request.time).refined(request.windows.values())
-    ticks = {name: clock.ticks(window) for name, window in request.windows.items()}
+    plainly = {name: plain(kind) for name, kind in types.items()}
+    ticks = {name: clock.ticks(window, plainly) for name, window in request.windows.items()}
     slices = _slices(request, clock, ticks)
 
     def inputs_of(bound: Bound) -> tuple[Input, ...]:

@@ -6,6 +6,7 @@ dates) the clock is refined: all times are multiplied to the finer tick, and the
 """
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 from numbers import Real
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
+from slidewise.windows.deltas import delta_width
 from slidewise.windows.duration import nanoseconds
 from slidewise.windows.spec import Length, Window
 
@@ -98,12 +100,14 @@ class Clock:
             return replace(self, tick_ns=tick, scale=self.scale * (self.tick_ns // tick))
         return other if other.kind == "real" else self
 
-    def ticks(self, window: Window) -> Ticks:
-        """The window in this clock's ticks."""
+    def ticks(self, window: Window, types: Mapping[str, pa.DataType] | None = None) -> Ticks:
+        """The window in this clock's ticks. types: of the columns; a delta window counts in those of its own."""
         if window.kind in ("rows", "delta", "punctuation", "lifetime"):
             numbers = [0 if length is None else length.value for length in (window.range, window.slide, window.offset)]
             if window.kind == "rows":  # nobody has more rows
                 numbers = [min(number, MOST_ROWS) for number in numbers]
+            elif window.kind == "delta" and types is not None:
+                numbers[0] = delta_width(window.range, types[window.column], window.column)
             return Ticks(window.kind, numbers[0], numbers[1], numbers[2], column=window.column)
         slide = window.range if window.kind == "tumbling" else window.slide
         if window.calendar and self.kind != "instant":

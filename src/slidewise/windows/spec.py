@@ -124,9 +124,13 @@ def delta(column: str, width) -> Window:
     """The longest run of rows ending here in which `column` stays within `width` (largest less smallest)."""
     if is_duration(width):
         return Window("delta", _length(width, "delta: width", zero=True), column=_name(column, "delta"))
-    if isinstance(width, bool) or not isinstance(width, Real) or not float(width) >= 0:
+    try:
+        number = float(width) if isinstance(width, Real) and not isinstance(width, bool) else -1.0
+    except OverflowError:
+        raise InputError("delta: width must be a number that fits a float") from None
+    if not number >= 0:
         raise InputError(f"delta: width must be a number of at least 0, not {width!r}")
-    return Window("delta", Length(width, False, f"{width:g}"), column=_name(column, "delta"))
+    return Window("delta", Length(width, False, f"{number:g}"), column=_name(column, "delta"))
 
 
 def punctuation(column: str) -> Window:

@@ -89,6 +89,7 @@ def test_rolling(change, kind, words):
         lambda: sw.tumbling(0),
         lambda: sw.session("0s"),
         lambda: sw.delta("x", -1),
+        lambda: sw.delta("x", 10**400),
         lambda: sw.time(float("nan")),
         lambda: sw.time(float("inf")),
         lambda: sw.time("36h", calendar=True),

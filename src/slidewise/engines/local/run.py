@@ -113,7 +113,11 @@ def _for_both(plan: Plan, data: pa.DataType, queries: pa.DataType, name: str) ->
             "thing; convert one of them" + (" (one has a time zone, the other has none)" if zones[0] != zones[1] else "")
         )
     clock = plan.clock.beside(clock)
-    return replace(plan, clock=clock, ticks={n: clock.ticks(window) for n, window in plan.request.windows.items()})
+    ticks = {
+        name: plan.ticks[name] if window.kind == "delta" else clock.ticks(window)  # its column counts as it did
+        for name, window in plan.request.windows.items()
+    }
+    return replace(plan, clock=clock, ticks=ticks)
 
 
 def _joined(data, queries, name: str, query_name: str):

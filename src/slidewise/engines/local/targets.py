@@ -12,14 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.cache import entry
-from slidewise.engines.local.columns import alike, one_array, raw, truth_bytes, valid_bytes
+from slidewise.engines.local.columns import one_array, truth_bytes, valid_bytes
 from slidewise.engines.local.order import Ordered
-from slidewise.errors import InputError, InputTypeError, UnsupportedError
-from slidewise.planner.inputs import is_ticks, plain
+from slidewise.errors import InputError, UnsupportedError
+from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, moments_by_key
 from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
 from slidewise.windows.clock import Ticks
+from slidewise.windows.deltas import delta_numbers
 
 
 @dataclass
@@ -262,22 +263,8 @@ def window_column(ticks: Ticks, table: pa.Table, ordered: Ordered):
     array = one_array(table.column(ticks.column))
     if ticks.kind == "punctuation":
         return ordered.sorted(truth_bytes(array, f"sw.punctuation({ticks.column!r})")), None
-    kind = array.type
     valid = valid_bytes(array)
-    valid = None if valid is None else ordered.sorted(valid)
-    if is_ticks(kind):
-        values = raw(array, np.int32 if kind.bit_width == 32 else np.int64).astype(np.int64)
-    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
-        values = alike(array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False))
-    elif pa.types.is_integer(kind):
-        values = raw(array, kind.to_pandas_dtype()).astype(np.int64)
-        if ticks.range != int(ticks.range):
-            values = values.astype(np.float64)
-    else:
-        raise InputTypeError(f"sw.delta: column {ticks.column!r} is {kind}; a delta window needs numbers or times")
-    if abs(ticks.range) > np.iinfo(np.int64).max:
-        raise InputError(f"sw.delta: a width of {ticks.range} is more than any int64 difference")
-    return ordered.sorted(values), valid
+    return ordered.sorted(delta_numbers(array)), None if valid is None else ordered.sorted(valid)
 
 
 @entry

@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pandas as pd
 import polars as pl
@@ -147,8 +148,9 @@ def test_without_a_key_and_with_several():
     live.push([{"ts": 1, "a": 1, "b": "x"}, {"ts": 5, "a": 1, "b": None}])
     assert live.query((1, None)) == {"n_10": 1} and set(live.keys()) == {(1, "x"), (1, None)}
     assert (1, "x") in live and (2, "x") not in live
-    with pytest.raises(InputError, match="2 parts"):
-        live.query((1,))
+    for wrong in ((1,), 5, "1x"):
+        with pytest.raises(InputError, match="2 parts"):
+            live.query(wrong)
 
 
 def test_an_unknown_key_has_empty_windows():
@@ -160,6 +162,70 @@ def test_an_unknown_key_has_empty_windows():
     live.push({"k": "a", "t": 3, "x": 1})
     assert live.query("b") == wanted
     assert live.query("a", at=1) == wanted
+
+
+@pytest.mark.parametrize(
+    ("key", "others"),
+    [(1, [1.5, 2**70, Decimal("1.5")]), (start(0).date(), [start(15), start(0).replace(tzinfo=UTC)])],
+)
+def test_a_key_that_can_be_none_of_the_column_is_not_there(key, others):
+    live = sw.Live(windows=[sw.rows(2)], aggs={"n": sw.count()}, by="k", time="t")
+    live.push({"k": key, "t": 1})
+    assert key in live and live.query(key) == {"n_2r": 1}
+    for other in others:
+        assert other not in live and live.query(other) == {"n_2r": 0}
+
+
+@settings(max_examples=30)
+@given(
+    times=st.lists(st.integers(0, 12), max_size=8),
+    at=st.integers(-2, 18),
+    closed=st.sampled_from(["right", "left", "both", "neither"]),
+)
+def test_between_two_ticks_it_is_as_of_too(times, at, closed):
+    windows = [sw.rows(3), sw.rows(4, slide=2), sw.lifetime()]
+    if closed in ("left", "right"):
+        windows += [sw.time(4), sw.time(5, offset=2), *([sw.time(6, slide=3)] if closed == "right" else [])]
+    asked = dict(windows=windows, aggs={"seen": sw.collect("t")}, time="t", closed=closed)
+    table = pa.table({"t": pa.array(times, pa.int64())})
+    live = sw.Live(**asked, schema=table.schema)
+    live.push(table)
+    (wanted,) = sw.as_of(pa.table({"t": [at + 0.5]}), table, **asked).drop(["t"]).to_pylist()
+    assert live.query(at=at + 0.5) == wanted
+
+
+def test_moments_are_not_rounded():
+    live = sw.Live(windows=["36h"], aggs={"n": sw.count()}, time="day", closed="left")
+    live.push([{"day": start(0).date()}, {"day": start(0).date() + timedelta(1)}])
+    assert live.query(at=start(12) + timedelta(1)) == {"n_36h": 2}
+    assert live.query(at=start(13) + timedelta(1)) == {"n_36h": 1}
+    assert live.query(at=pd.Timestamp("2024-01-02 00:00:00.000000001")) == {"n_36h": 2}
+    with pytest.raises(InputTypeError, match="time zone"):
+        live.query(at=start(12).replace(tzinfo=UTC))
+    live = sw.Live(windows=[sw.tumbling("1h")], aggs={"n": sw.count()}, time="ts", schema=[("ts", pa.timestamp("s", "UTC"))])
+    live.push({"ts": start(9).replace(tzinfo=UTC)})
+    with pytest.raises(InputTypeError, match="time zone"):
+        live.query(at=start(9))
+    with pytest.raises(InputError, match="between two ticks"):
+        live.query(at=start(9).replace(tzinfo=UTC, microsecond=1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "fits", "wrong"),
+    [
+        (pa.timestamp("ms"), start(9).replace(microsecond=1000), start(9).replace(microsecond=1500)),
+        (pa.timestamp("us"), start(9), pd.Timestamp("2024-01-01 00:00:00.000000001")),
+        (pa.date32(), start(0), start(9)),
+        (pa.duration("ms"), timedelta(milliseconds=1), timedelta(microseconds=1500)),
+        (pa.time32("s"), start(9).time(), start(9).replace(microsecond=1).time()),
+    ],
+)
+def test_an_event_is_not_cut_to_fit(kind, fits, wrong):
+    live = sw.Live(windows=[sw.rows(2)], aggs={"n": sw.count("x")}, time="t", schema=[("t", pa.int64()), ("x", kind)])
+    live.push({"t": 1, "x": fits})
+    with pytest.raises(InputTypeError, match="'x' is"):
+        live.push({"t": 2, "x": wrong})
+    assert live.query() == {"n_2r": 1}
 
 
 def test_expire_forgets_what_no_later_window_needs():

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.errors import InputError
+from slidewise.live.given import keeps
 from slidewise.planner.inputs import plain
 
 
@@ -20,6 +21,8 @@ class _NaN:
 
 
 NAN = _NaN()
+NOWHERE = object()
+"""Equal to no key: a value that the column's type cannot hold, such as 1.5 among whole numbers."""
 
 
 class KeyMap:
@@ -89,16 +92,23 @@ class KeyMap:
         return self._keys[slot]
 
     def normal(self, key):
-        """A key as a user gives it, in the form it has here."""
+        """A key as a user gives it, in the form it has here; one that can be no value of the columns is equal to none."""
         if not self.types:
             return ()
+        if len(self.types) > 1 and not isinstance(key, (tuple, list)):
+            raise InputError(f"a key has {len(self.types)} parts, so give a tuple of them, not {key!r}")
         parts = (key,) if len(self.types) == 1 else tuple(key)
         if len(parts) != len(self.types):
             raise InputError(f"a key has {len(self.types)} parts, {key!r} has {len(parts)}")
-        try:
-            found = [_values(pa.array([part], kind))[0] for part, kind in zip(parts, self.types, strict=True)]
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise InputError(f"{key!r} is not a key of type {', '.join(map(str, self.types))}: {error}") from error
+        found = []
+        for part, kind in zip(parts, self.types, strict=True):
+            try:
+                value = _values(pa.array([part], kind))[0]
+                found.append(value if part is None or keeps(part, kind) else NOWHERE)
+            except OverflowError:
+                found.append(NOWHERE)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError) as error:
+                raise InputError(f"{key!r} is not a key of type {', '.join(map(str, self.types))}: {error}") from error
         return found[0] if len(found) == 1 else tuple(found)
 
     def columns(self, slots) -> list[pa.Array]:

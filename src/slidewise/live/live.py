@@ -25,14 +25,15 @@ import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError, StateError
 from slidewise.live.arena import FIRST, LAST
-from slidewise.live.columns import time_ticks
 from slidewise.live.emission import Emission
+from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
 from slidewise.live.rows import Rows
 from slidewise.live.snapshot import pack, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
 from slidewise.planner.inputs import ORDERED, is_ordered, plain
 from slidewise.planner.request import request
+from slidewise.windows.bounds import sides
 
 KIND = "live"
 AT_ONCE = 4096
@@ -177,7 +178,9 @@ class Live:
     def query(self, key=None, at=None) -> dict:
         """The results of the windows that end at `at` (default: the key's youngest event), by name.
 
-        A key that is not known has empty windows. Without by=, leave the key out: `live.query()`, `live.query(at=...)`."""
+        A key that is not known has empty windows, and so has one that can be no value of the column (1.5 among whole numbers).
+        `at` is never rounded: between two ticks of the time column it is as in `as_of`, or refused. Without by=, leave the key
+        out: `live.query()`, `live.query(at=...)`."""
         self._flush()
         if self._engine is None:
             return self._empty()
@@ -205,15 +208,16 @@ class Live:
         if at is None:
             found = engine.emission.at_rows(slots, engine.arena.keys[slots, LAST] - 1)
         else:
-            moment = self._moment(at)
+            tick, behind = self._moment(at)
+            tick = self._between(at, tick) if behind else tick
             since = engine.retention.corrected()
-            if since is not None and moment < since:
+            if since is not None and tick < since:
                 raise InputError(
                     f"windows that end at {at!r} reach back before what is kept; ask for a later time, or give a "
                     "longer keep= or a later expire()"
                 )
             found = engine.emission.evaluate(
-                slots, np.zeros(0, np.int64), np.full(len(slots), moment, engine.spec.clock.dtype)
+                slots, np.zeros(0, np.int64), np.full(len(slots), tick, engine.spec.clock.dtype)
             )
         return {output.column: engine.emission.column(output, found) for output in self._request.outputs}
 
@@ -227,17 +231,27 @@ class Live:
 
         return {o.column: self._request.put_together(o.aggregate, empty, dict) for o in self._request.outputs}
 
-    def _moment(self, at):
-        """A time as the user gives it, in ticks."""
-        kind = self._engine.spec.schema.field(self._request.time).type
-        try:
-            array = pa.array([at], kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise InputTypeError(f"{at!r} is no time of type {kind}: {error}") from error
-        ticks, good = time_ticks(array, self._engine.spec)
-        if good is not None and not good.all():
+    def _moment(self, at) -> tuple[int | float, bool]:
+        """The last tick at or before a time as the user gives it, and whether the time lies behind that tick."""
+        spec = self._engine.spec
+        ticks, behind = moment(at, spec.schema.field(self._request.time).type, spec.clock)
+        low, high = spec.room
+        if not low <= ticks <= high:  # NaN is not, either
             raise InputError(f"{at!r} is not a time that these windows can be counted at")
-        return ticks[0].item()
+        return ticks, behind
+
+    def _between(self, at, tick):
+        """The tick at which windows hold the same events as at a time between it and the next one. There is one where only one
+        end of a window moves over the events, or both do at the same ticks."""
+        left, right = sides(self._request.closed)
+        for window in self._request.windows.values():
+            same_ticks = left != right and (right or not (window.slide or window.calendar))
+            if window.kind not in ("rows", "delta", "punctuation", "lifetime") and not (window.kind == "time" and same_ticks):
+                raise InputError(
+                    f"{at!r} lies between two ticks of the time column, where {window} with closed={self._request.closed!r} is not "
+                    "counted; ask at one of its ticks, or give schema= with times of a finer type"
+                )
+        return tick if right else tick + 1
 
     # ---- what is held --------------------------------------------------------------------------------------------------------
 
@@ -281,7 +295,7 @@ class Live:
         if self._engine is None:
             return 0
         engine, held = self._engine, len(self)
-        moment = self._moment(before) + engine.spec.keep
+        moment = self._moment(before)[0] + engine.spec.keep
         if engine.frontier.watermark is None or moment > engine.frontier.watermark:
             engine.frontier.watermark = moment
         engine.retention.sweep()

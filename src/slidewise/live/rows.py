@@ -1,12 +1,12 @@
 """Single events as dicts: checked one by one when they come, turned into a table together."""
 
-import datetime
 from numbers import Integral, Real
 
 import numpy as np
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
+from slidewise.live.given import keeps
 
 
 class Rows:
@@ -57,16 +57,10 @@ def _check_for(kind: pa.DataType):
         return lambda value: isinstance(value, str)
 
     def fits(value) -> bool:
-        if (
-            isinstance(value, datetime.datetime)
-            and pa.types.is_timestamp(kind)
-            and (value.tzinfo is None) != (kind.tz is None)
-        ):
-            return False
         try:
             pa.scalar(value, kind)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
+            return keeps(value, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, ValueError, TypeError):
             return False
-        return True
 
     return fits

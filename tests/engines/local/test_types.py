@@ -202,6 +202,13 @@ def test_as_of_with_query_columns_of_one_name():
             sw.as_of(queries, data, **asked)
 
 
+@pytest.mark.parametrize("kind", [pa.time32("ms"), pa.time64("ns")], ids=str)
+def test_times_of_day_have_extremes(kind):
+    table = pa.table({"t": [1, 2], "x": pa.array([7, 3], kind)})
+    found = sw.rolling(table, time="t", windows={"w": 10}, aggs={"least": sw.min("x")})
+    assert found.column("least_w").equals(pa.chunked_array([pa.array([7, 3], kind)]))
+
+
 def test_a_sum_of_durations_beyond_int64_is_an_error():
     table = pa.table({"t": [1, 2], "x": pa.array([2**62, 2**62], pa.duration("ns"))})
     with pytest.raises(sw.AggregateOverflowError, match="left the range"):

@@ -107,9 +107,8 @@ class Column:
         """Results that keep this column's type; ok: a byte for each, 0 where there is none."""
         kind = self.array.type
         if self.spec.kind in ("number", "ticks") and not pa.types.is_boolean(kind):
-            width = np.int32 if pa.types.is_temporal(kind) and kind.bit_width == 32 else kind.to_pandas_dtype()
-            if self.spec.kind == "ticks":
-                width = np.int32 if kind.bit_width == 32 else np.int64
+            ticks = np.int32 if kind.bit_width == 32 else np.int64
+            width = ticks if self.spec.kind == "ticks" else kind.to_pandas_dtype()
             return fixed_width(values.astype(width, copy=False), ok, kind)
         if self.spec.kind == "number":
             return truths(values, ok)

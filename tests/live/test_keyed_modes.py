@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from tests.live.naive_keyed import NaiveLatest, NaiveSlides
 from tests.live.streams import AGGS, Pair, make_spec, streams, table_of
 
+import slidewise as sw
+import slidewise.operators as ops
 from slidewise.errors import UnsupportedError
 from slidewise.live.keyed import Keyed
 from slidewise.windows import spec as w
@@ -105,3 +107,22 @@ def test_windows_that_end_with_a_row(window, stream):
 def test_ending_rows_are_never_given_early():
     with pytest.raises(UnsupportedError, match="final"):
         Keyed(make_spec([w.session(5)], emit="slide"))
+
+
+@pytest.mark.parametrize("results", ["eager", "final"])
+@pytest.mark.parametrize("closed", ["right", "left"])
+def test_every_event_of_float_times_is_in_one_tumbling_window(closed, results):
+    """Boundaries such as 3 * 0.1 and ranges such as 0.1 are rounded, and no event may fall between two windows."""
+    schema = pa.schema([("ts", pa.float64()), ("id", pa.int64())])
+    aggs = {"n": ops.count()}
+    engine = Keyed(make_spec([w.tumbling(0.1)], aggs, schema=schema, by=None, closed=closed, emit="slide", results=results))
+    events = pa.table({"ts": [k * 0.1 for k in range(60)], "id": range(60)}, schema=schema)
+    found = []
+    for k in range(0, 60, 6):
+        part = events.slice(k, 6)
+        found += engine.push(part, watermark=part["ts"][0].as_py()).rows.to_pylist()
+    found += engine.advance(final=True).rows.to_pylist()
+    last = {row["ts"]: row["n_tumbling_0.1"] for row in found}
+    assert list(last.values()) == [1] * 60
+    whole = sw.rolling(events, time="ts", windows=sw.tumbling(0.1), aggs=aggs, closed=closed, emit="slide")
+    assert list(last) == whole["ts"].to_pylist()

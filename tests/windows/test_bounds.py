@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.windows.naive import Rows, members, members_at
 
 from slidewise.errors import InputError
-from slidewise.windows.boundaries import answers, moments_by_key
+from slidewise.windows.boundaries import answers, ending_there, moments_by_key
 from slidewise.windows.bounds import CLOSED, frames, frames_as_of
 from slidewise.windows.clock import Ticks
 
@@ -178,6 +178,31 @@ def test_boundaries_of_floats_do_not_drift(slide):
     assert answers(Ticks("time", 1000.0, slide=slide), moments).all()
     starts, ends = frames(Ticks("time", slide / 2, slide=slide), moments, offsets)
     assert (starts == np.arange(len(moments))).all() and (ends == starts + 1).all()
+
+
+@pytest.mark.parametrize("closed", list(CLOSED))
+@pytest.mark.parametrize(
+    "window",
+    [
+        Ticks("time", 2.1, slide=0.3, origin=-0.1),
+        Ticks("time", 0.1, slide=0.1),
+        Ticks("time", 0.7, slide=0.3, offset=0.1),
+        Ticks("time", 0.1, slide=0.3, offset=0.6, origin=0.7),
+        Ticks("tumbling", 0.1, slide=0.1),
+        Ticks("tumbling", 0.3, slide=0.3, origin=-0.1),
+    ],
+    ids=str,
+)
+def test_the_boundaries_of_floats_that_are_listed_are_those_whose_frames_hold_rows(window, closed):
+    for t in (2.9000000000000004, *(k * 0.1 for k in range(-30, 60)), *(0.3 + k / 10 for k in range(20))):
+        times, offsets = np.array([t]), np.array([0, 1])
+        moments = moments_by_key([window], times, offsets, closed)[0]
+        every = window.origin + np.arange(-140.0, 140.0) * window.slide
+        starts, ends = frames_as_of(ending_there(window), every, np.array([0, len(every)]), times, offsets, closed=closed)
+        assert moments.tolist() == every[ends > starts].tolist()
+        if window.kind == "tumbling":
+            edge = (every == t).any()
+            assert len(moments) == {"both": 1 + edge, "neither": 1 - edge}.get(closed, 1), "none is lost or counted twice"
 
 
 def test_listed_boundaries_follow_the_definition():

@@ -15,9 +15,8 @@ from slidewise.errors import UnsupportedError
 from slidewise.live.arena import FIRST, LAST, RANK0, START
 from slidewise.live.emission import Emission, FinalEvents, Results, limits
 from slidewise.live.spec import StreamSpec
-from slidewise.windows.boundaries import answers, apart, moments_of
+from slidewise.windows.boundaries import answers, apart, ending_there, moments_of
 from slidewise.windows.bounds import lower_position
-from slidewise.windows.clock import Ticks
 
 
 class Boundaries(Emission):
@@ -26,7 +25,7 @@ class Boundaries(Emission):
     def __init__(self, spec: StreamSpec, engine):
         super().__init__(spec, engine)
         self.eager = spec.results == "eager"
-        self.still = {name: Ticks("time", t.range, 0, t.offset) for name, t in spec.ticks.items()}
+        self.still = {name: ending_there(ticks) for name, ticks in spec.ticks.items()}
 
     def step(self, accepted, times, intake, batch, counts):
         if len(intake.rows) == 0:
@@ -66,7 +65,7 @@ class Boundaries(Emission):
             return self.spec.output_schema.empty_table()
         until = _next(reached) if self.eager and not frontier.ended else reached
         slots = engine.map.slots()
-        longest = max(t.range + t.offset for t in self.spec.ticks.values())
+        longest = max(t.range + t.offset + t.slide for t in self.still.values())
         begins = np.empty(len(slots), np.int64)
         number = times.dtype.type
         first_reaching(

@@ -260,7 +260,8 @@ def stream_spec(
     )
     if results == "final" and found.emit == "event" and set(found.stored_columns) != set(schema.names):
         raise InputError('results="final" gives rows out later, so all their columns must be stored; leave out stored=')
-    if found.emit == "slide" and any(t.slide % clock.scale or t.origin % clock.scale for t in ticks.values()):
+    between = clock.scale > 1 and any(t.slide % clock.scale or t.origin % clock.scale for t in ticks.values())
+    if found.emit == "slide" and between:
         raise InputError(
             f"boundaries fall between the ticks of the time column {request.time!r}; cast it to a finer unit first"
         )

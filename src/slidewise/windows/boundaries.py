@@ -5,9 +5,11 @@ its rows; between two bursts far apart there are none, however small the slide. 
 sessions, punctuation) have that row as their boundary.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from slidewise.algebra.cache import entry
+from slidewise.algebra.cache import entry, inlined
 from slidewise.errors import InputError
 from slidewise.windows.bounds import boundary, boundary_number, check_room, sides
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
@@ -36,6 +38,7 @@ def moments_of(
     found, segments = [], []
     for window in windows:
         rule = (*map(number, (window.range, window.slide, window.offset, window.origin)), left, right)
+        rule += (number is np.float64, window.kind == "tumbling")
         rule += (number(_first(window, since, LOWEST)), number(_first(window, until, HIGHEST)))
         counts = np.zeros(len(begins) + 1, np.int64)
         list_boundaries(times, begins, ends, *rule, np.empty(0, times.dtype), counts, False)
@@ -70,6 +73,13 @@ def _first(window: Ticks, t, otherwise: int):
     return k
 
 
+def ending_there(window: Ticks) -> Ticks:
+    """The window that ends at a boundary, to be asked for at that moment."""
+    if window.kind == "tumbling" and isinstance(window.slide, float):
+        return replace(window, whole=True)  # from edge to edge: a difference would be rounded, and rows lost or counted twice
+    return Ticks("time", window.range, 0, window.offset)
+
+
 def answers(window: Ticks, moments: np.ndarray) -> np.ndarray:
     """A byte for each moment: whether it is a boundary of this window."""
     out = np.empty(len(moments), np.uint8)
@@ -101,8 +111,22 @@ def apart(times: np.ndarray, later: np.ndarray, gap) -> np.ndarray:
 # ---- compiled ----------------------------------------------------------------------------------------------------------
 
 
+@inlined
+def _since(t, x, beyond):
+    """Whether t is at or after x; beyond: after it."""
+    return t > x or (t == x and not beyond)
+
+
+@inlined
+def _begin(k, range_, slide, offset, origin, edges):
+    """Where the window of boundary k begins; edges: at the boundary before."""
+    return origin + (k - 1) * slide if edges else origin + k * slide - (range_ + offset)
+
+
 @entry
-def list_boundaries(times, begins, ends, range_, slide, offset, origin, left, right, first, behind, out, places, write):
+def list_boundaries(
+    times, begins, ends, range_, slide, offset, origin, left, right, real, edges, first, behind, out, places, write
+):
     """Count the boundaries of each segment, numbers `first` .. `behind` - 1 only, into places[j + 1]; or write them from places[j]
     on."""
     for j in range(len(begins)):
@@ -114,8 +138,17 @@ def list_boundaries(times, begins, ends, range_, slide, offset, origin, left, ri
             k = boundary_number(t, slide, origin, False)
             if origin + k * slide < t or not right:
                 k += 1
-            k = max(k, following)
-            last = min(boundary_number(t + range_, slide, origin, not left), behind - 1)
+            last = boundary_number(t + range_, slide, origin, not left)
+            if real:  # sums of floats are rounded: what counts is where the frames of these boundaries begin and end
+                while _since(times[i], origin + k * slide - offset, right):
+                    k += 1
+                while not _since(times[i], origin + (k - 1) * slide - offset, right):
+                    k -= 1
+                while _since(times[i], _begin(last + 1, range_, slide, offset, origin, edges), not left):
+                    last += 1
+                while not _since(times[i], _begin(last, range_, slide, offset, origin, edges), not left):
+                    last -= 1
+            k, last = max(k, following), min(last, behind - 1)
             if last < k:
                 continue
             if write:

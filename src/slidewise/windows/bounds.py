@@ -209,7 +209,7 @@ def start_reach(window: Ticks, number, left: bool) -> tuple:
     moment is the boundary before it. Of whole numbers "after x" is "at or after x + 1": then a row at the lowest int64 is found
     where x would lie below it."""
     if window.kind == "tumbling":
-        return number(0), not left, not left
+        return number(0), window.whole or not left, not left
     if number is np.float64:
         return number(window.range + window.offset), False, not left
     return number(min(window.range + window.offset - (not left), HIGHEST)), False, False

@@ -39,6 +39,8 @@ class Ticks:
     """Whether the range counts local days of `zone` (windows/calendar.py)."""
     zone: str | None = None
     tick_ns: int = 1
+    whole: bool = False
+    """tumbling: the window that ends at the moment, even where another begins with it."""
 
     @property
     def by_position(self) -> bool:

@@ -17,7 +17,7 @@ from slidewise.engines.local.order import Ordered
 from slidewise.errors import InputError, UnsupportedError
 from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
-from slidewise.windows.boundaries import answers, ending_rows, moments_by_key
+from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
 from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
 from slidewise.windows.clock import Ticks
 from slidewise.windows.deltas import delta_numbers
@@ -110,9 +110,8 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
         moments, moment_offsets = moments_by_key(windows, ordered.times, ordered.offsets, request.closed)
         found = {}
         for name, ticks in plan.ticks.items():
-            still = Ticks("time", ticks.range, 0, ticks.offset)
             starts, ends = frames_as_of(
-                still,
+                ending_there(ticks),
                 moments,
                 moment_offsets,
                 ordered.times,

@@ -27,7 +27,7 @@ from slidewise.engines.spark.chunk_totals import Rows, Totals, steps_of
 from slidewise.errors import UnsupportedError
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
-from slidewise.windows.boundaries import answers, ending_rows, moments_by_key
+from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
 from slidewise.windows.bounds import frames, frames_as_of, index_dtype, row_frames, seen_ends, sides
 from slidewise.windows.clock import Ticks
 
@@ -252,7 +252,7 @@ def _at_boundaries(work: Work, piece: Piece, sequences: dict[str, Sequence]) -> 
         found = {}
         for name, sequence in sequences.items():
             ticks = sequence.ticks
-            found[name] = frames_of_moments(sequence, Ticks("time", ticks.range, 0, ticks.offset), moments, closed)
+            found[name] = frames_of_moments(sequence, ending_there(ticks), moments, closed)
             found[name].answered = answers(ticks, moments) if len(sequences) > 1 else None
         return Answer(None, moments, _columns(work, sequences, found))
     rows = _ending_rows(first, piece)

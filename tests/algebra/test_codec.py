@@ -73,11 +73,26 @@ def test_cut_short(value):
 
 
 def test_arrays_and_numbers_keep_their_type():
-    for array in (np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array(["2026-01-01"], "M8[ns]"), np.int8([])):
+    kinds = [np.array(["2026-01-01"], "M8[D]"), np.array([1], "m8[25us]"), np.array([b"ab"]), np.array([1j, 2]), np.array([True])]
+    for array in (np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array(["2026-01-01"], "M8[ns]"), np.int8([]), *kinds):
         again = decode(encode(array))
         assert again.dtype == array.dtype and again.shape == array.shape and (again == array).all()
         again[...] = again  # its own memory, writable
     assert type(decode(encode(np.float32(1.5)))) is np.float32
+
+
+@pytest.mark.parametrize("text", [b"(1,;2", b"f8,,2", b"f8;2", b"<f8,<f8;2", b"<O8;2", b"<M8[D/3];2", b";2"])
+def test_a_type_of_arrays_that_nobody_wrote_is_damage(text):
+    """NumPy would read a tuple, a record, or a Python expression out of it."""
+    body = encode(np.arange(2.0)).replace(b"<f8;2", text).replace(b"\x05\0\0\0", bytes([len(text), 0, 0, 0]), 1)
+    with pytest.raises(StateError, match="array of unknown kind"):
+        decode(body)
+
+
+@pytest.mark.parametrize("text", [b"1e999999999", b"1", b"1.5", b" 1/2", b"1/0", b"1_0/3", b"/2"])
+def test_a_fraction_that_nobody_wrote_is_damage(text):
+    with pytest.raises(StateError, match="damaged"):
+        decode(b"r" + len(text).to_bytes(8, "little") + text)
 
 
 def test_zones_are_kept_as_offsets():

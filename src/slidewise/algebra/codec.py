@@ -7,6 +7,7 @@ it was, so that one of a class made from them (a pandas Timestamp is a datetime)
 where the operator's identity shows them (`stripped`, `like`). Anything else needs the operator's own `encode` and `decode`.
 """
 
+import re
 import struct
 from collections import Counter, OrderedDict
 from datetime import date, datetime, time, timedelta, timezone
@@ -22,6 +23,8 @@ _LENGTH = struct.Struct("<Q")
 _DOUBLE = struct.Struct("<d")
 _SEQUENCES: dict[type, bytes] = {tuple: b"t", list: b"l", set: b"e", frozenset: b"z"}
 _MAPPINGS: dict[type, bytes] = {dict: b"d", Counter: b"k", OrderedDict: b"o"}
+_DTYPE = re.compile(r"[<>|=]([biufc]\d{1,2}|[mM]8(\[\d*[a-zA-Z]{1,2}\])?|[SU]\d{1,9})")
+_FRACTION = re.compile(r"-?\d+/\d+")
 _MADE = {tag: kind for kinds in (_SEQUENCES, _MAPPINGS) for kind, tag in kinds.items()}
 
 
@@ -204,7 +207,10 @@ class _Reader:
         if tag == b"c":
             return Decimal(self.text())
         if tag == b"r":
-            return Fraction(self.text())
+            text = self.text()
+            if not _FRACTION.fullmatch(text):  # a Fraction is read from "1e999999999" too, digit by digit
+                raise StateError("stored fraction is damaged")
+            return Fraction(text)
         raise StateError(f"stored value has an unknown tag {tag!r}")
 
     def _bytes(self) -> bytes:
@@ -229,6 +235,9 @@ def like(identity, stored):
 
 
 def _number_dtype(text: str) -> np.dtype:
+    """Only of such names as `dtype.str` gives, for NumPy reads whole programs out of others."""
+    if not _DTYPE.fullmatch(text):
+        raise StateError(f"stored array of unknown kind {text!r}")
     dtype = np.dtype(text)
     if dtype.kind not in "biufcmMSU" or dtype.hasobject:
         raise StateError(f"stored array of unknown kind {text!r}")

@@ -225,13 +225,41 @@ def dtype_of(values: list):
 
 
 def _count_parameters(function: Callable, name: str) -> int:
+    """The arguments that an event has to give: those without a default, or the first where every one has its own."""
+    nin = getattr(function, "nin", None)
+    if isinstance(nin, int):  # a ufunc
+        return nin
     try:
         parameters = inspect.signature(getattr(function, "py_func", function)).parameters.values()
     except (TypeError, ValueError):
         return 1
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in parameters):
+    needed = [p for p in parameters if p.default is p.empty]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.KEYWORD_ONLY) for p in needed):
         raise InputTypeError(f"operator {name!r}: lift must take a fixed number of positional arguments")
-    return sum(1 for p in parameters if p.default is p.empty)
+    return len(needed) or int(any(p.kind is not p.KEYWORD_ONLY for p in parameters))
+
+
+_TAKES = {"combine": 2, "lower": 1, "inverse": 2, "equal": 2, "encode": 1, "decode": 1}
+"""With how many arguments each function of an operator is called."""
+
+
+def _check_takes(function: Callable, count: int, role: str, name: str) -> None:
+    """Refuse a function that cannot be called with so many arguments, where that can be told."""
+    nin = getattr(function, "nin", None)
+    fits = nin == count
+    if not isinstance(nin, int):
+        try:
+            signature = inspect.signature(getattr(function, "py_func", function))
+        except (TypeError, ValueError):
+            return
+        try:
+            signature.bind(*[None] * count)
+            fits = True
+        except TypeError:
+            fits = False
+    if not fits:
+        arguments = "1 argument" if count == 1 else f"{count} arguments"
+        raise InputTypeError(f"operator {name!r}: {role} is called with {arguments}, which it does not take")
 
 
 def operator(
@@ -263,7 +291,7 @@ def operator(
             raise InputTypeError(f"operator: {law} must be True or False, not {declared!r}")
     if (encode is None) != (decode is None):
         raise InputError("operator: give encode and decode together, or neither")
-    return Operator(
+    made = Operator(
         lift=lift,
         combine=combine,
         lower=lower if lower is not None else _same,
@@ -277,6 +305,10 @@ def operator(
         encode=encode,
         decode=decode,
     )
+    for role, count in _TAKES.items():
+        if getattr(made, role) is not None:
+            _check_takes(getattr(made, role), count, role, made.name)
+    return made
 
 
 def _same(state):

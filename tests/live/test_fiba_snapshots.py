@@ -10,7 +10,7 @@ import hashlib
 import json
 import random
 import struct
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -234,7 +234,7 @@ def test_times_out_of_order_never_load():
 
 @pytest.mark.parametrize("algorithm", ["fiba", "recalc"])
 def test_times_that_are_none_never_load(algorithm):
-    """A NaN, a second zero beside 0.0, a NaT, a None: no window takes them in, and bytes bring none."""
+    """A NaN, a second zero beside 0.0, a NaT, a None, a year that Python has not: no window takes them in, and bytes bring none."""
 
     def forged(time, code) -> bytes:
         w = sw.Window(sw.collect(), algorithm, dtype=object)
@@ -246,11 +246,13 @@ def test_times_that_are_none_never_load(algorithm):
         head["sections"] = [[name, len(code) if name == "times" else sizes[name]] for name in names]
         return _forged(head, body[:at] + code + body[at + sizes["times"] :])
 
-    for time, codes in {
-        1.5: [np.int64(2**63 - 1), np.int64(-(2**63)), np.int64(-1)],
-        np.datetime64("2026-01-01", "us"): [np.int64(-(2**63))],
-        datetime(2026, 1, 1): [np.int64(-(2**63))],
-    }.items():
+    nat, far = np.int64(-(2**63)), np.int64(2**62)
+    for time, codes in (
+        (1.5, [np.int64(2**63 - 1), nat, np.int64(-1)]),
+        (np.datetime64("2026-01-01", "us"), [nat]),
+        (datetime(2026, 1, 1), [nat, far]),
+        (datetime(2026, 1, 1, tzinfo=UTC), [nat, far, -far]),
+    ):
         sw.Window.from_bytes(forged(time, np.int64(7).tobytes()), sw.collect())
         for code in codes:
             with pytest.raises(sw.StateError, match="a time is missing"):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import slidewise as sw
+from slidewise.live.values import Values
 
 DAY = np.timedelta64(1, "D")
 
@@ -242,11 +243,75 @@ def test_a_whole_number_that_is_no_float_is_not_moved(t):
     w = sw.Window(sw.count(), "recalc", time_dtype="f8")
     with pytest.raises(sw.InputError, match="time_dtype"):
         w.insert(t)
-    with pytest.raises(sw.InputError, match="time_dtype"):
-        w.bulk_insert([t])
+    for bulk in ([t], [0.5, t], [2**53, t, 0.5]):
+        with pytest.raises(sw.InputError, match="time_dtype"):
+            w.bulk_insert(bulk)
     w.insert(2**53)
     w.bulk_insert(np.array([2**60]))
     assert w.youngest == 2.0**60
+
+
+def test_a_year_that_python_has_not_is_no_datetime():
+    w = sw.Window(sw.count(), "recalc")
+    w.insert(datetime.max)
+    with pytest.raises(sw.InputError, match="20000-01-01 is no Python datetime"):
+        w.insert(np.datetime64("20000-01-01"))
+    with pytest.raises(sw.InputError, match="no Python datetime"):
+        w.bulk_insert(np.array(["9999-12-31", "20000-01-01"], "M8[D]"))
+    assert w.youngest == datetime.max
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "25ms"])
+def test_times_and_values_of_every_unit_come_back(unit):
+    moment = np.array(["2026-01-01"], f"M8[{unit}]")[0]
+    w = sw.Window(sw.collect(), "recalc", dtype=object, time_dtype=f"M8[{unit}]")
+    w.insert(moment, 1)
+    assert sw.Window.from_bytes(w.to_bytes(), sw.collect()).oldest == moment
+    empty = sw.Window(sw.max(), "recalc", dtype=f"M8[{unit}]").to_bytes()
+    assert sw.Window.from_bytes(empty, sw.max()).to_bytes() == empty
+
+
+def test_a_truth_value_is_no_first_time():
+    with pytest.raises(sw.InputTypeError, match="the time True is a truth value, not a number or a datetime"):
+        sw.Window(sw.count(), "recalc").insert(True)
+
+
+@pytest.mark.parametrize("time", [int, "{:06}".format], ids=["coded", "objects"])
+def test_a_window_that_goes_on_and_on_keeps_room_for_what_it_holds(time):
+    w = sw.Window(sw.collect(), "two_stacks_lite", dtype=object)
+    for t in range(1000):
+        w.insert(time(t), t)
+        if len(w) > 10:
+            w.evict()
+    assert w.query() == list(range(990, 1000))
+    assert len(w._store.times.items) < 100
+
+
+def test_an_arity_is_for_trees():
+    with pytest.raises(sw.InputError, match=r"min_arity= is for trees .*, and daba is none"):
+        sw.Window(sw.max(), "daba", min_arity=4)
+
+
+# ---- small integers --------------------------------------------------------------------------------------------------
+
+MINUS = sw.operator(lift=lambda x: -x, combine=lambda a, b: a + b, identity=0, name="minus")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "u4", "i4"])
+def test_small_integers_go_to_a_users_functions_as_int64(dtype):
+    """Compiled, -x of a uint8 would be 156 or 2^64 - 100; of one of NumPy's own 156 too."""
+    values = Values(MINUS, (np.dtype(dtype),))
+    assert values.inputs == (np.int64,)
+    assert type(values.row(100)[0]) is np.int64
+    for many in (np.array([100], dtype), [100]):
+        assert values.columns(many, 1)[0].dtype == np.int64
+    with pytest.raises(sw.InputError, match="does not fit"):
+        values.row(2**40)
+    assert Values(sw.max(), (np.dtype(dtype),)).inputs == (dtype,)
+    w = sw.Window(MINUS.with_(object_only=True), "recalc", dtype=dtype)
+    w.insert(0, np.dtype(dtype).type(100))
+    w.bulk_insert([1, 2], np.array([100, 100], dtype))
+    assert w.query() == -300
 
 
 def test_durations_as_times():

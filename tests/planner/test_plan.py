@@ -10,6 +10,7 @@ import slidewise as sw
 from slidewise.algebra.operator import Bound
 from slidewise.engines.local.run import run
 from slidewise.planner import ladder
+from slidewise.planner.inputs import input_of
 from slidewise.planner.ladder import RUNGS, Task, choose
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
@@ -393,3 +394,12 @@ def test_cost_grows_with_rows_and_not_with_the_window(window):
     for n in (2000, 8000):
         table = pa.table({"t": np.arange(n), "k": np.zeros(n, np.int64), "x": np.ones(n)})
         assert n <= combines(table, windows=window, aggs={"s": SUM("x")})[1] <= 3 * n
+
+
+def test_small_integers_reach_a_users_functions_as_int64():
+    own = sw.operator(lift=lambda x: -x, combine=lambda a, b: a + b, identity=0, name="minus")
+    for kind in (pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.dictionary(pa.int8(), pa.uint32())):
+        assert input_of(own, 0, "x", kind).dtype == np.int64
+        assert input_of(sw.max(), 0, "x", kind).dtype == (np.uint32 if "uint32" in str(kind) else np.int32)
+    for kind in (pa.int64(), pa.uint64(), pa.float32(), pa.bool_(), pa.string()):
+        assert input_of(own, 0, "x", kind).dtype == input_of(sw.sum(), 0, "x", kind).dtype

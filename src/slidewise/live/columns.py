@@ -71,6 +71,8 @@ def _ticks(array: pa.Array, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray | 
 def input_name(step: Step, found: Input) -> str:
     """The arena column an input is read from."""
     kind = found.kind if step.typed.compiled or found.kind in ("position", "nanoseconds") else "object"
+    if kind == "number" and found.wide:
+        kind = "wide"  # the library's operators read the same column as another type
     return "number" if kind == "position" else f"{kind}:{found.column}"
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from slidewise.errors import InputError, InputTypeError
 
 _MICROSECONDS = np.dtype("datetime64[us]")
-_EPOCH = datetime(1970, 1, 1)
+_FIRST, _LAST = (int(np.datetime64(end, "us").astype(np.int64)) for end in (datetime.min, datetime.max))
+"""The codes of Python's datetimes, which are fewer than those of NumPy's."""
 _FLIP = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -73,7 +74,7 @@ class IntTimes(Times):
 
     def codes(self, ts):
         array = _flat(ts)
-        if array.dtype.kind not in "iu" or array.dtype == np.uint64 or _has_truths(ts):
+        if array.dtype.kind not in "iu" or array.dtype == np.uint64 or _has(ts, (bool, np.bool_)):
             return super().codes(ts)
         return array.astype(np.int64, copy=False)
 
@@ -100,7 +101,7 @@ class FloatTimes(Times):
 
     def codes(self, ts):
         array = _flat(ts)
-        if array.dtype.kind != "f" or _has_truths(ts):
+        if array.dtype.kind != "f" or _has(ts, (int, np.integer, np.bool_)):  # NumPy would round integers among floats
             return super().codes(ts)
         array = array.astype(np.float64, copy=False)
         if np.isnan(array).any():
@@ -160,7 +161,10 @@ class DatetimeTimes(Times):
         there = t.astype(self.dtype)
         if there.astype(t.dtype) != t:
             raise InputError(f"{t} is finer than this window's {self.dtype}: give time_dtype")
-        return int(there.astype(np.int64))
+        code = int(there.astype(np.int64))
+        if self.python and not _FIRST <= code <= _LAST:
+            raise _beyond_python(t)
+        return code
 
     def codes(self, ts):
         array = _flat(ts)
@@ -171,7 +175,10 @@ class DatetimeTimes(Times):
         there = array.astype(self.dtype)
         if array.dtype != self.dtype and not (there.astype(array.dtype) == array).all():
             raise InputError(f"times are finer than this window's {self.dtype}: give time_dtype")
-        return there.astype(np.int64)
+        codes = there.astype(np.int64)
+        if self.python and not self.are_codes(codes):
+            raise _beyond_python("one of the times")
+        return codes
 
     def time(self, code):
         value = np.int64(code).astype(self.dtype)
@@ -181,6 +188,8 @@ class DatetimeTimes(Times):
         return plain.replace(tzinfo=UTC).astimezone(self.zone) if self.aware else plain
 
     def are_codes(self, codes):
+        if self.python:
+            return self.dtype == _MICROSECONDS and bool(np.all((codes >= _FIRST) & (codes <= _LAST)))
         return not np.isnat(codes.astype(self.dtype)).any()
 
 
@@ -212,9 +221,9 @@ def _flat(ts) -> np.ndarray:
     return array
 
 
-def _has_truths(ts) -> bool:
-    """Whether a list of times holds truth values: in an array of numbers they would be 0 and 1."""
-    return not isinstance(ts, np.ndarray) and not {bool, np.bool_}.isdisjoint(map(type, ts))
+def _has(ts, kinds: tuple) -> bool:
+    """Whether a list of times holds one of these: in an array of numbers it would be another (True is 1)."""
+    return not isinstance(ts, np.ndarray) and any(issubclass(kind, kinds) for kind in set(map(type, ts)))
 
 
 def missing(t) -> bool:
@@ -248,7 +257,7 @@ def times_of(example, time_dtype=None) -> Times:
     if missing(example):
         raise InputError(f"a time is missing ({example!r}): every event needs a place in the order")
     if isinstance(example, (bool, np.bool_)):
-        raise _wrong(example, "a number or a datetime", "time")
+        raise InputTypeError(f"the time {example!r} is a truth value, not a number or a datetime")
     if isinstance(example, (int, np.integer)) and not isinstance(example, np.timedelta64):
         return IntTimes()
     if isinstance(example, (float, np.floating)):
@@ -274,7 +283,7 @@ def times_named(name: str) -> Times:
         return ObjectTimes()
     text, bar, said = name.partition("|")
     meaning = {suffix: of for of, suffix in _SUFFIXES.items()}.get(bar + said)
-    if not re.fullmatch(r"[<>]M8\[\d*[a-z]{1,2}\]", text) or meaning is None:
+    if not re.fullmatch(r"[<>]M8\[\d*[a-zA-Z]{1,2}\]", text) or meaning is None:
         raise InputTypeError(f"unknown times {name!r}")
     python, aware = meaning
     return DatetimeTimes(np.dtype(text), python, aware, UTC if aware else None)
@@ -282,3 +291,7 @@ def times_named(name: str) -> Times:
 
 def _wrong(t, wanted: str, dtype: str) -> InputTypeError:
     return InputTypeError(f"the time {t!r} is not {wanted} (this window's times are {dtype})")
+
+
+def _beyond_python(t) -> InputError:
+    return InputError(f"{t} is no Python datetime, as this window's times are: give time_dtype='datetime64[us]'")

@@ -25,7 +25,7 @@ class Values:
     def __init__(self, op: Operator, dtypes: tuple):
         self.operator = op
         self.dtypes = dtypes
-        self.inputs = tuple(np.dtype(np.int64) if d is not object and d.kind in "mM" else d for d in dtypes)
+        self.inputs = tuple(np.dtype(np.int64) if _as_int64(op, d) else d for d in dtypes)
 
     @property
     def compiled(self) -> bool:
@@ -51,6 +51,8 @@ class Values:
         if type(value) is float and dtype == np.float64:
             return value
         if dtype is object:
+            if isinstance(value, np.generic) and value.dtype.kind in "iu" and _as_int64(self.operator, value.dtype):
+                return int(value)
             return value.copy() if type(value) is np.ndarray else value  # a buffer that is filled again and again
         if dtype.kind in "mM":
             return np.int64(_stamp(value, dtype))
@@ -65,7 +67,8 @@ class Values:
             raise InputError(f"{value!r} does not fit in {dtype}")
         try:
             # NumPy's own integers would wrap
-            return dtype.type(int(value) if kind in "iu" and dtype.kind != "f" else value)
+            made = dtype.type(int(value) if kind in "iu" and dtype.kind != "f" else value)
+            return np.int64(made) if _as_int64(self.operator, dtype) else made
         except OverflowError as error:
             raise InputError(f"{value!r} does not fit in {dtype}") from error
 
@@ -97,10 +100,10 @@ class Values:
             array = values if isinstance(values, np.ndarray) else None
             if array is not None and array.ndim == 1 and array.dtype.kind in "mM" and array.dtype.kind == dtype.kind:
                 column = _stamps(array, dtype)
-            elif array is not None and array.ndim == 1 and _holds(dtype, array.dtype):
-                column = np.ascontiguousarray(array, dtype)
             else:
-                column = np.array([self._one(v, dtype) for v in values], np.int64 if dtype.kind in "mM" else dtype)
+                fits = array is not None and array.ndim == 1 and _holds(dtype, array.dtype)
+                there = np.int64 if _as_int64(self.operator, dtype) else dtype
+                column = np.ascontiguousarray(array if fits else [self._one(v, dtype) for v in values], there)
         if len(column) != count:
             raise InputError(f"{count} times but {len(column)} values")
         return column
@@ -118,6 +121,14 @@ class Values:
             return value
         back = np.int64(value).astype(dtype)
         return back
+
+
+def _as_int64(op: Operator, dtype) -> bool:
+    """Whether values of this type go to the operator as int64: counts of time, and small integers to functions of a user's, which
+    give the same compiled as in Python only where nothing wraps."""
+    if dtype is object:
+        return False
+    return dtype.kind in "mM" or (dtype.kind in "iu" and dtype.itemsize < 8 and not op.own)
 
 
 _DURATIONS = frozenset(("sum", "mean", "spread"))

@@ -31,7 +31,7 @@ from slidewise.live.snapshot import numbers, pack, unpack
 from slidewise.live.times import times_named, times_of
 from slidewise.live.values import Values, _dtype, values_of
 
-_DTYPE = re.compile(r"[<>|=]?([biuf][1248]|[mM]8\[\d*[a-z]{1,2}\])")
+_DTYPE = re.compile(r"[<>|=]?([biuf][1248]|[mM]8\[\d*[a-zA-Z]{1,2}\])")
 
 ANY_ORDER = "fiba"
 """What `auto` means for a window whose future is not known: any order, every operation, every operator."""
@@ -66,6 +66,8 @@ class Window:
             from slidewise.algorithms.fiba_forest import checked_arity
 
             checked_arity(min_arity)
+            if _keeper(self._algorithm) is InOrder:
+                raise InputError(f"min_arity= is for trees (fiba, btree), and {self._algorithm.name} is none")
         self._insist, self._min_arity = insist, min_arity
         # None until the types are known; see _begin
         self._values: Any = None

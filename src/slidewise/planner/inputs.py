@@ -1,7 +1,7 @@
 """How a column reaches an operator, and how a result gets back the type a user expects.
 
-number     integers and floats, as they are; truth values as bool. Small integers travel as int32, float32 as float64,
-           so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
+number     integers and floats, as they are; truth values as bool. Small integers travel as int32 (to a user's functions as
+           int64), float32 as float64, so that few variants are compiled; what keeps its input's type (max) is cast back, exactly
 ticks      timestamps, dates, durations, times: their int64 or int32 values
 rank       text, bytes, decimals where order is looked at: the place of each value in the sorted distinct values; of ordered
            categories the place among them
@@ -51,6 +51,8 @@ class Input:
     column: str
     arrow: pa.DataType
     kind: str
+    wide: bool = False
+    """Whether small integers travel as int64: to a user's functions, which would wrap in less."""
 
     @property
     def dtype(self):
@@ -63,6 +65,8 @@ class Input:
             if pa.types.is_floating(plain(self.arrow)):
                 return np.dtype(np.float64)
             kind = plain(self.arrow)
+            if self.wide:
+                return np.dtype(np.int64)
             if kind.bit_width == 64:
                 return np.dtype(np.uint64 if pa.types.is_unsigned_integer(kind) else np.int64)
             return np.dtype(np.uint32 if kind == pa.uint32() else np.int32)
@@ -114,7 +118,7 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
         if op.name == "top_k":
             raise InputTypeError(f"top_k of the column {column!r}: its categories have their own order; cast it to text or numbers")
     if is_number(behind):
-        return Input(column, kind, "number")
+        return Input(column, kind, "number", wide=not op.own and pa.types.is_integer(behind) and behind.bit_width < 64)
     keeps = op.result_like is not None
     if op.own and is_ticks(behind) and op.name in (NUMBERS if pa.types.is_duration(behind) else MOMENTS):
         raise InputTypeError(

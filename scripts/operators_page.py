@@ -9,12 +9,16 @@ HEAD = """# Operators
 Unbound for a `Window` (`sw.max()`), bound to columns for `rolling` (`sw.max("amount")`, `sw.argmax("amount", "merchant")`), with
 `where="column"` to say which rows count. This table is written by `scripts/operators_page.py` from the operators themselves.
 
-- **laws**: what an algorithm may rely on beyond associativity ([what each buys](own-operator.md)); floats may have fewer.
+- **laws**: what an algorithm may rely on beyond associativity ([what each buys](own-operator.md)); floats and objects may have
+  fewer.
 - **state**: how a partial aggregate is kept. `scalar` and `struct` are a few machine words, `wide` is an array of fixed width; all
   three run compiled. `object` is a Python object, and runs interpreted.
 - **combine**: what it costs to combine two partials, and to read a result off one where that is more. An algorithm's bounds count
   combines: `slidewise algorithms`.
 - **empty**: the result where a window holds no values.
+
+Of values that are equal and not the same, such as the Decimals 1.0 and 1.00, `min` and `max` give the first in the order of time,
+in whatever order they arrived. Of the floats 0.0 and -0.0 they, and `median`, may give either.
 
 `quantile` is a KLL sketch of Apache DataSketches. `approx_distinct` and `approx_count` are sketches that DataSketches has too,
 and are not its objects here: those are changed in place, so that every combine would copy one, and compiled loops cannot call

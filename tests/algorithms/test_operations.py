@@ -224,17 +224,33 @@ def test_slick_deque_takes_selective_or_invertible():
         assert serves("slick_deque", op.typed((np.dtype(np.float64),) * op.inputs)) is None
 
 
-@pytest.mark.parametrize("name", IN_ORDER)
+@pytest.mark.parametrize("name", [*IN_ORDER, "btree", "fiba"])
 def test_the_first_of_equals_is_kept_where_equal_is_not_the_same(name):
     op = sw.max().typed((object,))
     if serves(name, op) is not None:
         return
     w = sw.Window(sw.max(), name)
-    for t, v in enumerate(["1.0", "1.00", "0.5", "1.000"]):
+    events = list(enumerate(["1.0", "1.00", "0.5", "1.000"]))
+    for t, v in events if name in IN_ORDER else events[1:] + events[:1]:
         w.insert(t, Decimal(v))
     assert str(w.query()) == "1.0"
     w.evict()
     assert str(w.query()) == "1.00"
+
+
+CHOOSING = (sw.min(), sw.max(), sw.median(), sw.spread(), sw.struct(a=sw.min(), b=sw.sum()))
+
+
+@pytest.mark.parametrize("op", CHOOSING, ids=lambda op: op.name)
+def test_of_equals_time_decides_and_not_arrival(op):
+    texts = ["0.5", "1.0", "1.00", "-0.0", "1.000", "0", "1.00000", "0.00", "1"]
+    answers = set()
+    for seed in range(20):
+        w = sw.Window(op, "fiba", min_arity=2)
+        for t in np.random.default_rng(seed).permutation(len(texts)):
+            w.insert(int(t), Decimal(texts[t]))
+        answers |= {str(w.query()), str(w.query(0, len(texts)))}
+    assert len(answers) == 1
 
 
 def test_who_refuses_names_one_that_serves():

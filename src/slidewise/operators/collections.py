@@ -247,8 +247,9 @@ def _lift_number(x):
 
 
 def _resolve_median(inputs):
-    kind = kind_of(inputs[0])
-    return _MEDIAN.with_(lower=_lower_median if kind == "object" else _lower_median_numbers, resolve=None)
+    if kind_of(inputs[0]) != "object":
+        return _MEDIAN.with_(lower=_lower_median_numbers, resolve=None)
+    return _MEDIAN.with_(commutative=False, resolve=None)  # of equals that are not the same (1.0 and 1.00), the order decides
 
 
 _MEDIAN = library(

@@ -2,6 +2,7 @@
 
 NaN is above everything, +inf included: max is NaN if there is one, min only if there is nothing else. Of equal values
 the first is kept. Everything works on Python objects with an order of their own (strings, Decimals, dates), interpreted.
+There equal is not the same (1.0 and 1.00), and so what gives a value out does not commute.
 """
 
 import operator
@@ -91,7 +92,11 @@ def _extreme(name: str, greatest: bool) -> Operator:
     def resolve(inputs):
         kind = kind_of(inputs[0])
         return generic.with_(
-            lift=_lift(kind), combine=chooser(kind, greatest), identity=identities[kind], resolve=None
+            lift=_lift(kind),
+            combine=chooser(kind, greatest),
+            identity=identities[kind],
+            commutative=kind != "object",
+            resolve=None,
         )
 
     generic = library(
@@ -182,7 +187,12 @@ def _resolve_spread(inputs):
     lift, combine = _spread_functions(kind)
     lower = _SPREAD.lower if kind == "object" else _lower_spread_int if kind in ("small", "int") else _lower_spread
     return _SPREAD.with_(
-        lift=lift, combine=combine, lower=lower, identity=Spread(TOP[kind], BOTTOM[kind]), resolve=None
+        lift=lift,
+        combine=combine,
+        lower=lower,
+        identity=Spread(TOP[kind], BOTTOM[kind]),
+        commutative=kind != "object",
+        resolve=None,
     )
 
 

@@ -164,6 +164,26 @@ def test_times_without_room_for_the_window_are_refused(window, times, listed):
         moments_by_key([window], times, np.array([0, len(times)]), "right")
 
 
+@pytest.mark.parametrize("rows", [[], [0]])
+@pytest.mark.parametrize(
+    ("window", "dtype"),
+    [
+        (Ticks("tumbling", 2**64, slide=2**64), np.int64),
+        (Ticks("time", 2**63, slide=1), np.int64),
+        (Ticks("time", 1, slide=1, offset=2**63), np.int64),
+        (Ticks("time", 1e300, slide=0.001), np.float64),
+    ],
+    ids=str,
+)
+def test_windows_without_room_for_any_time_are_refused_without_rows_too(window, dtype, rows):
+    times, offsets = np.array(rows, dtype), np.array([0, len(rows)])
+    with pytest.raises(InputError, match="leaves no time"):
+        moments_by_key([window], times, offsets, "right")
+    if window.slide == 2**64:
+        with pytest.raises(InputError, match="leaves no time"):
+            frames(window, times, offsets)
+
+
 def test_more_boundaries_than_anybody_reads_are_refused():
     with pytest.raises(InputError, match="4,611,686,018,427,387,904 boundaries"):
         moments_by_key([Ticks("time", 2**62, slide=1)], np.array([0]), np.array([0, 1]), "right")

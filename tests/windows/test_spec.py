@@ -3,9 +3,12 @@
 import datetime
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.windows.clock import Clock
 from slidewise.windows.duration import nanoseconds, text_of
 from slidewise.windows.spec import named_windows
 
@@ -67,3 +70,36 @@ def test_labels(window, label):
 def test_an_origin_goes_to_windows_that_have_none():
     named = named_windows({"a": "1h", "b": sw.time("1h", origin="15m")}, origin="30m")
     assert (named["a"].origin, named["b"].origin) == ("30m", "15m")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "+02:00"])
+def test_an_origin_without_a_zone_is_local_whatever_its_type(zone):
+    clock = Clock.of(pa.timestamp("ns", zone), "ts")
+    naive = [datetime.datetime(2024, 7, 1), datetime.date(2024, 7, 1), pd.Timestamp("2024-07-01"), np.datetime64("2024-07-01")]
+    aware = [pd.Timestamp("2024-07-01", tz="Europe/Berlin"), "2024-06-30T22:00:00Z"]
+    assert {clock.moment(origin) for origin in ["2024-07-01", *naive, *aware]} == {1719784800 * 10**9}
+    assert clock.moment(pd.Timestamp("2024-07-01 00:00:00.123456789")) == 1719784800123456789
+    assert clock.moment("15m") == HOUR // 4, "a length of time is one after the epoch"
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin"),
+    [
+        (pa.int64(), 0.5),
+        (pa.int64(), float("inf")),
+        (pa.float64(), float("nan")),
+        (pa.float64(), 10**400),
+        (pa.timestamp("us"), pd.NaT),
+        (pa.timestamp("us"), np.datetime64("NaT")),
+        (pa.timestamp("us"), np.datetime64("3000-01-01")),
+    ],
+)
+def test_origins_that_cannot_be(kind, origin):
+    with pytest.raises(sw.SlidewiseError, match="origin"):
+        Clock.of(kind, "t").moment(origin)
+
+
+def test_a_length_that_no_float_holds():
+    with pytest.raises(sw.InputError, match="more than any float"):
+        Clock("real").ticks(sw.time(10**400))
+    assert Clock("whole").ticks(sw.time(10**400)).range == 10**400

@@ -18,7 +18,7 @@ from slidewise.planner.request import Output, Request
 from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
 from slidewise.windows.bounds import room
-from slidewise.windows.clock import Clock, Ticks
+from slidewise.windows.clock import DAY_NS, Clock, Ticks
 
 RESULTS = ("eager", "final")
 LATE = ("correct", "side", "drop")
@@ -260,7 +260,9 @@ def stream_spec(
     )
     if results == "final" and found.emit == "event" and set(found.stored_columns) != set(schema.names):
         raise InputError('results="final" gives rows out later, so all their columns must be stored; leave out stored=')
-    between = clock.scale > 1 and any(t.slide % clock.scale or t.origin % clock.scale for t in ticks.values())
+    _ = found.room  # there is some
+    tick = DAY_NS // clock.tick_ns if pa.types.is_date64(types[request.time]) else clock.scale
+    between = tick > 1 and any(t.slide % tick or t.origin % tick for t in ticks.values())
     if found.emit == "slide" and between:
         raise InputError(
             f"boundaries fall between the ticks of the time column {request.time!r}; cast it to a finer unit first"

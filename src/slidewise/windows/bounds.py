@@ -229,24 +229,40 @@ def check_room(window: Ticks, *times: np.ndarray, listed: bool = False) -> None:
     reach = window.range + window.offset if window.kind in ("time", "tumbling", "session") else 0
     if not window.slide and not window.calendar and reach <= HIGHEST:
         return
+    low, high = room(window, times[0].dtype, listed)
     some = [values for values in times if len(values)]
     if not some:
         return
     first, last = min(values.min().item() for values in some), max(values.max().item() for values in some)
-    low, high = room(window, some[0].dtype, listed)
     fits = low <= first and last <= high
     if not window.slide and not window.calendar:  # it reaches everything, as long as all lies within its reach
         fits = last - first <= HIGHEST
     if not fits:
         raise InputError(
-            f"the times go from {first} to {last}, and a window of {window.range}"
-            f"{f' with a slide of {window.slide}' if window.slide else ''} can be counted from {low} to {high} only"
+            f"the times go from {first} to {last}, and {_said(window)} can be counted from {low} to {high} only"
             + (": floats beyond lie too far apart" if some[0].dtype.kind == "f" else " in int64")
         )
 
 
 def room(window: Ticks, dtype: np.dtype, listed: bool = False) -> tuple:
-    """(lowest, highest) time at which the window's bounds can be counted."""
+    """(lowest, highest) time at which the window's bounds can be counted; an error where there is none at all."""
+    low, high = _room(window, dtype, listed)
+    whole = dtype.kind != "f"
+    slides = listed and window.slide and window.kind in ("time", "tumbling")
+    if low > high or (slides and whole and window.range + window.offset > HIGHEST):
+        raise InputError(
+            f"{_said(window)} leaves no time that {'int64' if whole else 'floats'} could count; take a shorter one, or a time "
+            "column with a coarser unit"
+        )
+    return low, high
+
+
+def _said(window: Ticks) -> str:
+    said = [f" with {what} {n}" for what, n in (("a slide of", window.slide), ("an offset of", window.offset)) if n]
+    return f"a window of {window.range}{' and'.join(said)}"
+
+
+def _room(window: Ticks, dtype: np.dtype, listed: bool) -> tuple:
     reach = window.range + window.offset if window.kind in ("time", "tumbling", "session") else 0
     slide = window.slide if window.kind in ("time", "tumbling") else 0
     if dtype.kind == "f":

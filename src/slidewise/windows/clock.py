@@ -6,9 +6,10 @@ dates) the clock is refined: all times are multiplied to the finer tick, and the
 """
 
 import datetime
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, inf
 from numbers import Real
 
 import numpy as np
@@ -154,7 +155,10 @@ class Clock:
                 raise InputTypeError(f"window {window}: the time column holds integers; {length.text} is not one")
             ticks = int(length.value)
         else:
-            return float(length.value)
+            try:
+                ticks = float(length.value)
+            except OverflowError:
+                raise InputError(f"window {window.kind}: this length is more than any float") from None
         return ticks
 
     def moment(self, value):
@@ -166,29 +170,51 @@ class Clock:
             return ns // self.tick_ns
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputTypeError(f"origin must be a number, as the time column is, not {value!r}")
-        return float(value) if self.kind == "real" else int(value)
+        try:
+            found = float(value) if self.kind == "real" else int(value)
+        except (OverflowError, ValueError):
+            found = inf
+        if found - found != 0:
+            raise InputError("origin must be a finite number")
+        if self.kind == "whole" and found != value:
+            raise InputTypeError(f"origin must be an integer, as the time column is, not {value!r}")
+        return found
 
 
 def _moment_ns(value, zone: str | None) -> int:
-    """Nanoseconds since the epoch of "2024-01-01", a datetime, or a length of time after the epoch ("15m")."""
-    if hasattr(value, "to_datetime64"):  # pandas
-        value = value.tz_convert("UTC").tz_localize(None) if getattr(value, "tzinfo", None) else value
-        return int(value.to_datetime64().astype("datetime64[ns]").astype("int64"))
+    """Nanoseconds since the epoch of "2024-01-01", a datetime, or a length of time after the epoch ("15m"). What says no zone is
+    local time in the column's, whatever type it has."""
     if isinstance(value, str):
         try:
             value = datetime.datetime.fromisoformat(value)
         except ValueError:
             return nanoseconds(value, "origin")
-    if isinstance(value, datetime.datetime):
-        if value.tzinfo is None and zone is not None:
-            from zoneinfo import ZoneInfo
-
-            value = value.replace(tzinfo=ZoneInfo(zone))
-        value = value.astimezone(datetime.UTC) if value.tzinfo else value.replace(tzinfo=datetime.UTC)
-        delta = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-        return nanoseconds(delta)
-    if isinstance(value, datetime.date):
-        return (value - datetime.date(1970, 1, 1)).days * DAY_NS
+    rest = 0
+    if hasattr(value, "to_datetime64"):  # pandas
+        if getattr(value, "tzinfo", None) is not None:
+            value, zone = value.tz_convert("UTC").tz_localize(None), None
+        value = value.to_datetime64()
     if isinstance(value, np.datetime64):
-        return int(value.astype("datetime64[ns]").astype("int64"))
-    return nanoseconds(value, "origin")
+        found = value.astype("datetime64[ns]")
+        if np.isnat(value) or found.astype(value.dtype) != value:
+            raise InputError(f"origin: {value!r} is no moment, or none that fits nanoseconds")
+        whole, rest = divmod(int(found.astype(np.int64)), 1000)
+        value = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=whole)
+    elif isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime.datetime):
+        return nanoseconds(value, "origin")
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC if zone is None else _zone(zone))
+    return nanoseconds(value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) + rest
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """A zone by its name, or as Arrow writes a fixed one: "+02:00"."""
+    fixed = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
+    if fixed is None:
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(name)
+    ahead = datetime.timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
+    return datetime.timezone(-ahead if fixed[1] == "-" else ahead)

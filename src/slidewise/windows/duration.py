@@ -44,10 +44,12 @@ def nanoseconds(value, what: str = "a duration") -> int:
     if isinstance(value, datetime.timedelta):
         return ((value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds) * 1_000
     if type(value).__module__ == "numpy" and type(value).__name__ == "timedelta64":
-        found = value.astype("timedelta64[ns]").astype("int64")
-        if value != value or found.astype("timedelta64[ns]") != value:
+        if str(value.dtype).endswith(("M]", "Y]")):
+            raise InputError(f'{what}: {value!r}: months and years have no fixed length; give days, such as "30d"')
+        found = value.astype("timedelta64[ns]")
+        if value != value or found.astype(value.dtype) != value:
             raise InputError(f"{what}: {value!r} does not fit nanoseconds")
-        return int(found)
+        return int(found.astype("int64"))
     raise InputTypeError(f'{what} must be text such as "1h", or a timedelta, not {value!r}')
 
 

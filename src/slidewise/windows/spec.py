@@ -9,6 +9,7 @@ sw.punctuation("closed")                                  since the last marked 
 sw.lifetime()                                             everything so far
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -157,7 +158,7 @@ def named_windows(windows, origin=None) -> dict[str, Window]:
     if isinstance(windows, dict):
         named = {_name(name, "windows"): window(value) for name, value in windows.items()}
     else:
-        one = isinstance(windows, Window) or is_duration(windows) or isinstance(windows, Real)
+        one = isinstance(windows, Window) or is_duration(windows) or not isinstance(windows, Iterable)
         found = [window(value) for value in ([windows] if one else windows)]
         named = {}
         for value in found:

@@ -2,6 +2,7 @@
 
 import datetime
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -43,6 +44,7 @@ GOOD = dict(time="ts", by="card", windows=["24h"], aggs={"total": sw.sum("amount
         ),
         (dict(windows=[]), ValueError, "no windows"),
         (dict(windows=[None]), TypeError, "not a window"),
+        (dict(windows=None), TypeError, "not a window"),
         (dict(windows=["1 fortnight"]), ValueError, "unknown unit 'fortnight'"),
         (dict(windows=["1mo"]), ValueError, "no fixed length"),
         (dict(windows=[10]), TypeError, 'holds times.*"10s"'),
@@ -93,10 +95,12 @@ def test_rolling(change, kind, words):
         lambda: sw.time(float("nan")),
         lambda: sw.time(float("inf")),
         lambda: sw.time("36h", calendar=True),
+        lambda: sw.time(np.timedelta64(1, "Y")),
+        lambda: sw.time(np.timedelta64(10**12, "D")),
     ],
 )
 def test_lengths_that_cannot_be(make):
-    with pytest.raises(sw.InputError, match=r"must be|calendar"):
+    with pytest.raises(sw.InputError, match=r"must be|calendar|no fixed length|does not fit"):
         make()
 
 

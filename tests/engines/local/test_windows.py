@@ -306,3 +306,13 @@ def test_as_of_with_keys_of_different_types(data, queries):
     found = sw.as_of(asked, table, time="t", by="k", windows={"w": 9}, aggs={"all": sw.collect("x")})
     expected = [[], [20], []] if queries.null_count < 3 else [[], [], []]
     assert found["all_w"].to_pylist() == expected and found["k"].type == asked["k"].type
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
+def test_boundaries_between_days_are_timestamps(kind):
+    asked = dict(time="t", aggs={"n": sw.count()}, emit="slide")
+    days = pa.table({"t": pa.array([1], pa.date32()).cast(kind)})
+    found = sw.rolling(days, windows=sw.time("1d", slide="8h"), **asked)["t"]
+    assert pa.types.is_timestamp(found.type)
+    assert found.cast(pa.timestamp("s")).cast(pa.int64()).to_pylist() == [86400, 86400 + 8 * 3600, 86400 + 16 * 3600]
+    assert sw.rolling(days, windows=sw.tumbling("2d"), **asked)["t"].type == kind

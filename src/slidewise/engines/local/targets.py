@@ -19,7 +19,7 @@ from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
 from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
-from slidewise.windows.clock import Ticks
+from slidewise.windows.clock import DAY_NS, Ticks
 from slidewise.windows.deltas import delta_numbers
 
 
@@ -246,7 +246,8 @@ def as_times(moments: np.ndarray, plan: Plan, kind: pa.DataType) -> pa.Array:
                 "to int64 first"
             ) from None
     scale = plan.clock.scale
-    if not any(t % scale for ticks in plan.ticks.values() for t in (ticks.slide, ticks.origin)):
+    whole = DAY_NS // plan.clock.tick_ns if pa.types.is_date64(kind) else scale  # date64 counts milliseconds, but means days
+    if not any(t % whole for ticks in plan.ticks.values() for t in (ticks.slide, ticks.origin)):
         ticks = moments // scale
         return pa.array(ticks).cast(pa.int32()).view(kind) if pa.types.is_date32(kind) else pa.array(ticks).view(kind)
     unit = next(u for u, ns in (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1)) if plan.clock.tick_ns % ns == 0)

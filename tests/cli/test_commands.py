@@ -297,6 +297,25 @@ def test_whatever_is_interrupted_says_so(raised: type[BaseException], monkeypatc
     assert capsys.readouterr().err.strip() == "slidewise: interrupted"
 
 
+def size_of_file(x):
+    return Path(str(x)).stat().st_size
+
+
+def test_an_interpreted_operator_is_told_in_one_line(monkeypatch, capsys) -> None:
+    import slidewise as sw
+    from slidewise.cli import jobs, main
+
+    def run(*_: object, **__: object) -> int:
+        read = sw.operator(name="reads_files", identity=0, lift=size_of_file, combine=lambda a, b: a + b, lower=abs)
+        sw.Window(read, "recalc", dtype="int64")
+        return 0
+
+    monkeypatch.setattr(jobs, "run", run)
+    assert main(["run", "job.toml"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("slidewise: operator 'reads_files' runs interpreted: ") and told.count("\n") == 1
+
+
 def _batches(folder: Path) -> list[int]:
     """Micro-batches that were written whole."""
     return sorted(int(mark.parent.name.removeprefix("batch=")) for mark in folder.glob("out/batch=*/_SUCCESS"))

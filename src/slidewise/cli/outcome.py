@@ -9,7 +9,10 @@ import contextlib
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Iterator
 
+from slidewise.algebra.typed import InterpretedWarning
 from slidewise.errors import JobError, SlidewiseError
 
 OK, FAILED, WRONG = 0, 1, 2
@@ -28,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
             app(args=["--help"], prog_name="slidewise", standalone_mode=False)
         return WRONG
     try:
-        result = app(args=given, prog_name="slidewise", standalone_mode=False)
+        with _warnings_in_a_line():
+            result = app(args=given, prog_name="slidewise", standalone_mode=False)
         sys.stdout.flush()
         if result == _CAUGHT:
             return told("interrupted", FAILED)
@@ -45,6 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
         return told(str(error), FAILED)
     except Exception as error:
         return _unforeseen(error)
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """A user's operator that runs interpreted is told like everything else, and not with a line of our source."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message, category, *where, **more):
+            if issubclass(category, InterpretedWarning):
+                told(" ".join(str(message).split()), OK)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def told(message: str, code: int) -> int:

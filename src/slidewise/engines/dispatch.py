@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
+from slidewise.planner.inputs import plain
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import Request, request
 
@@ -200,10 +201,13 @@ def _asking(frame, query_time: str, query_by: tuple[str, ...]):
 
 def _local(kind: str, data, asked: Request, kept=None):
     from slidewise.engines.local.frames import KINDS
+    from slidewise.engines.local.keys import check_key
 
     frame = KINDS[kind](data)
     asked.check_columns(frame.columns, kept=kept)
     table = frame.table(asked.needed)
+    for name in asked.by:
+        check_key(plain(table.schema.field(name).type))
     return frame, make_plan(asked, table.schema), table
 
 

@@ -376,7 +376,10 @@ def _table(events) -> pa.Table:
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
     if hasattr(events, "__arrow_c_stream__"):
-        return pa.table(events)
+        try:
+            return pa.table(events)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputTypeError(f"a column of these events has no Arrow type: {error}") from error
     raise InputTypeError(
         f"push takes a dict, a list of dicts, or a pandas, Polars or PyArrow frame, not {type(events).__name__}"
     )

@@ -12,6 +12,9 @@ from slidewise.algebra.typed import TypedOperator
 from slidewise.errors import AggregateOverflowError, InputTypeError
 from slidewise.planner.inputs import Input, is_fine, plain
 
+FLOATS = frozenset("product geomean var std covariance correlation slope quantile".split())
+"""Operators of the library that give a float64 of anything but integers."""
+
 
 def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     """The Arrow type of an operator's results, known before there are any."""
@@ -42,6 +45,10 @@ def _by_column(name: str, kind: pa.DataType) -> pa.DataType | None:
     """What the type of the column alone decides, for the library's interpreted operators."""
     if name in ("collect", "collect_distinct", "top_k"):
         return pa.list_(kind)
+    if name in FLOATS and not pa.types.is_null(kind):
+        return pa.float64()
+    if name == "m4" and not pa.types.is_null(kind):
+        return pa.struct([(part, kind) for part in ("min", "max", "first", "last")])
     if name not in ("sum", "mean", "median", "spread"):
         return None
     if pa.types.is_decimal(kind):
@@ -52,8 +59,6 @@ def _by_column(name: str, kind: pa.DataType) -> pa.DataType | None:
             return make(min(kind.precision + 1, most), kind.scale)
         more = min(4, most - kind.precision)  # digits behind the point, as Spark has them
         return make(kind.precision + more, kind.scale + more)
-    if name == "sum" and pa.types.is_list(kind):  # one behind the other
-        return kind
     if pa.types.is_temporal(kind):
         return pa.duration("ns" if is_fine(kind) else "us")
     return None
@@ -75,6 +80,8 @@ def objects(values, kind: pa.DataType | None, name: str) -> pa.Array:
     if kind is not None and pa.types.is_decimal(kind):
         last, exact = Decimal(1).scaleb(-kind.scale), Context(prec=100)
         values = [None if value is None else exact.quantize(value, last) for value in values]
+    elif kind == pa.float64():  # a product of decimals is a decimal of as many digits as there are
+        values = [float(value) if isinstance(value, Decimal) else value for value in values]
     try:
         return pa.array(map(record, values), kind, from_pandas=False)
     except OverflowError as error:

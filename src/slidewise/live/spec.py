@@ -13,7 +13,7 @@ from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.outputs import result_type
-from slidewise.planner.inputs import Input, input_of, plain
+from slidewise.planner.inputs import Input, input_of, plain, suited
 from slidewise.planner.request import Output, Request
 from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
@@ -278,6 +278,7 @@ def stream_spec(
 
 def _aggregate(name: str, bound: Bound, types: dict, lifetime: bool) -> Aggregate:
     inputs = []
+    bound = suited(bound, types)
     for place, column in enumerate(bound.columns):
         found = input_of(bound.operator, place, column, types[column])
         # Ranks among all values are not known on a stream; a lifetime outlives the rows that positions point to.

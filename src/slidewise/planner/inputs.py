@@ -11,19 +11,24 @@ nanoseconds  times and durations in nanoseconds, for interpreted operators of th
 object     everything else: Python objects, interpreted
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from slidewise.algebra.operator import Operator
+from slidewise.algebra.operator import Bound, Operator
 from slidewise.errors import InputTypeError
-from slidewise.operators.making import MOMENTS, NUMBERS
+from slidewise.operators.making import MOMENTS, NUMBERS, remake
 
 FINE = frozenset("sum mean median spread collect collect_distinct top_k min_count max_count".split())
 """Interpreted operators of the library that take whole nanoseconds."""
 ORDERED = frozenset("min max argmin argmax min_count max_count".split())
 """Operators that go by the order of ordered categories."""
+
+ARITHMETIC = MOMENTS | {"spread", "any", "all"}
+"""Operators of the library that text and lists make no sense to ..."""
+HASHED = frozenset("collect_distinct naive_bayes approx_distinct approx_count bloom".split())
+"""... and those that only lists and structs do not."""
 
 KINDS = ("number", "ticks", "rank", "position", "nanoseconds", "object")
 
@@ -125,6 +130,8 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
             f"{op.name} of the column {column!r}: {behind} is no number. Times and durations have min, max, first, last, count and "
             "spread (a duration), and durations sum, mean and median too; for anything else cast the column to int64 first"
         )
+    if op.own and not pa.types.is_null(behind) and (wanted := _wanted(op, behind)):
+        raise InputTypeError(f"{op.name} takes {wanted}, and the column {column!r} is {behind}; convert it first")
     if place in op.carried and keeps:
         return Input(column, kind, "position")
     if is_ticks(behind) and (keeps or looks_at_nothing(op)):
@@ -133,9 +140,34 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
         return Input(column, kind, "position")
     if is_ranked(behind) and keeps and op.own and op.selective:
         return Input(column, kind, "rank")
-    if op.own and op.name in FINE and is_fine(behind) and ("exact", True) not in op.params:
+    if op.own and op.name in FINE and is_fine(behind):
         return Input(column, kind, "nanoseconds")
     return Input(column, kind, "object")
+
+
+def _wanted(op: Operator, kind: pa.DataType) -> str | None:
+    """What an operator takes instead of values of this type, which are no numbers; None where it takes them. The values
+    themselves are refused too, but an empty column has none."""
+    if op.name == "concat":
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        return None if text else "strings"
+    if op.name.startswith("bit_"):
+        return "whole numbers"
+    if op.name == "spread" and pa.types.is_time(kind):
+        return "numbers, dates and durations"
+    if op.name in ARITHMETIC and not pa.types.is_decimal(kind) and not pa.types.is_temporal(kind):
+        return "numbers"
+    return "numbers, text, bytes, dates and times" if op.name in HASHED and pa.types.is_nested(kind) else None
+
+
+def suited(bound: Bound, types: dict[str, pa.DataType]) -> Bound:
+    """The operator for columns of these types: sums of decimals and durations are exact, and `exact=True` asks for nothing else."""
+    op = bound.operator
+    if not (op.own and op.name in ("sum", "mean") and ("exact", True) in op.params):
+        return bound
+    kind = plain(types[bound.columns[0]])
+    exact = pa.types.is_decimal(kind) or pa.types.is_duration(kind)
+    return replace(bound, operator=remake(op.name, {})) if exact else bound
 
 
 def looks_at_nothing(op: Operator) -> bool:

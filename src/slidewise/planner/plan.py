@@ -17,7 +17,8 @@ import pyarrow as pa
 from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm
-from slidewise.planner.inputs import Input, input_of, plain
+from slidewise.errors import InputTypeError, UnsupportedError
+from slidewise.planner.inputs import Input, input_of, plain, suited
 from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Request
 from slidewise.planner.sharing import Group, View, grouped, may_join, side_by_side
@@ -81,16 +82,31 @@ def make_plan(request: Request, schema: pa.Schema) -> Plan:
     clock = Clock.of(types[request.time], request.time).refined(request.windows.values())
     plainly = {name: plain(kind) for name, kind in types.items()}
     ticks = {name: clock.ticks(window, plainly) for name, window in request.windows.items()}
+    _check_types(request, plainly, ticks)
     slices = _slices(request, clock, ticks)
 
     def inputs_of(bound: Bound) -> tuple[Input, ...]:
         return tuple(input_of(bound.operator, k, column, types[column]) for k, column in enumerate(bound.columns))
 
-    groups = grouped(request.leaves, lambda bound: tuple(i.dtype for i in inputs_of(bound)))
+    leaves = {name: suited(bound, types) for name, bound in request.leaves.items()}
+    groups = grouped(leaves, lambda bound: tuple(i.dtype for i in inputs_of(bound)))
     steps = [(group, _step(group, inputs_of(group.bound), request, ticks, slices)) for group in groups]
     joined = _joined(steps, request, ticks, slices)
     sliced = any(one.entries == "slices" for step in joined for one in step.passes)
     return Plan(request, clock, ticks, joined, slices if sliced else None)
+
+
+def _check_types(request: Request, types: dict[str, pa.DataType], ticks: dict[str, Ticks]) -> None:
+    """Complain of columns that cannot be what they are to be, whether or not there are rows."""
+    truths = {f"where={bound.where!r}": bound.where for bound in request.leaves.values() if bound.where is not None}
+    truths |= {f"sw.punctuation({w.column!r})": w.column for w in request.windows.values() if w.kind == "punctuation"}
+    for what, name in truths.items():
+        if not pa.types.is_boolean(types[name]):
+            raise InputTypeError(f"{what} must be a column of truth values, not {types[name]}")
+    if request.emit == "slide" and any(window.calendar for window in ticks.values()):
+        raise UnsupportedError(
+            'emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"'
+        )
 
 
 def _joined(steps: list[tuple[Group, Step]], request: Request, ticks: dict[str, Ticks], slices) -> tuple[Step, ...]:

@@ -66,7 +66,12 @@ GOOD = dict(time="ts", by="card", windows=["24h"], aggs={"total": sw.sum("amount
         (dict(emit="slide", windows=[sw.tumbling("2h")], exclude_current=True), ValueError, "no such row"),
         (dict(watermark="10m"), ValueError, "for streams"),
         (dict(speed=11), TypeError, "no argument speed="),
-        (dict(aggs={"total": sw.sum("text")}), TypeError, "sum takes numbers"),
+        (dict(aggs={"total": sw.sum("text")}), TypeError, "sum takes numbers, and the column 'text' is string"),
+        (dict(aggs={"total": sw.histogram("text", edges=[0, 1])}), TypeError, "histogram takes numbers"),
+        (dict(aggs={"total": sw.bit_or("text")}), TypeError, "bit_or takes whole numbers"),
+        (dict(aggs={"total": sw.concat("ts")}), TypeError, "concat takes strings"),
+        (dict(aggs={"total": sw.approx_distinct("tags")}), TypeError, "approx_distinct takes numbers, text"),
+        (dict(windows=[sw.punctuation("n")]), TypeError, "truth values"),
         (dict(aggs={"total": sw.mean("ts")}), TypeError, "mean of the column 'ts'.*is no number.*spread"),
         (dict(aggs={"total": sw.std("ts")}), TypeError, "std of the column 'ts'.*cast the column to int64"),
     ],
@@ -75,6 +80,8 @@ def test_rolling(change, kind, words):
     with pytest.raises(kind, match=f"(?s){words}") as caught:
         sw.rolling(TABLE, **{**GOOD, **change})
     assert isinstance(caught.value, sw.SlidewiseError)
+    with pytest.raises(kind, match=f"(?s){words.replace('no argument speed=', 'speed')}"):  # without rows, too
+        sw.explain(TABLE.slice(0, 0), **{**GOOD, **change})
 
 
 @pytest.mark.parametrize(

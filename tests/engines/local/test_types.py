@@ -34,6 +34,11 @@ OPERATORS = {
     "sum": sw.sum,
     "mean": sw.mean,
     "spread": sw.spread,
+    "sum exact": lambda x: sw.sum(x, exact=True),
+    "mean exact": lambda x: sw.mean(x, exact=True),
+    "product": sw.product,
+    "m4": sw.m4,
+    "correlation": lambda x: sw.correlation(x, x),
     "concat": sw.concat,
     "approx_count": lambda x: sw.approx_count(x, item="a"),
 }
@@ -78,7 +83,16 @@ def test_decimals_follow_the_columns_precision_and_scale():
     kinds, values = results("decimal", "sum", "mean", "median", "spread")
     assert kinds == [pa.decimal128(38, 2), pa.decimal128(14, 6), pa.decimal128(14, 6), pa.decimal128(11, 2)]
     assert values == [D("104.75"), D("34.916667"), D("3.000000"), D("99.25")]
+    exact, same = (results("decimal", f"sum{exact}", f"mean{exact}") for exact in (" exact", ""))
+    assert exact == same
+    assert results("decimal", "product") == ([pa.float64()], [376.875]), "of as many digits as there are, it is rounded once"
     assert results("wide", "sum", "spread")[1] == [10**37 + 5, 10**37 - 2], "all 38 digits"
+
+
+def test_a_column_of_nulls_goes_with_everything():
+    table = pa.table({"t": [1, 2], "x": pa.nulls(2)})
+    found = sw.rolling(table, time="t", windows={"w": 5}, aggs={o.replace(" ", "_"): make("x") for o, make in OPERATORS.items()})
+    assert found.num_rows == 2
 
 
 def test_nanoseconds_are_kept():
@@ -167,6 +181,11 @@ def test_columns_that_have_no_arrow_type_and_sparse_ones():
     frame = pd.DataFrame({"t": [1, 2], "x": [1j, 2j], "s": pd.arrays.SparseArray([0, 5])})
     with pytest.raises(sw.InputTypeError, match="'x' of type complex128"):
         sw.rolling(frame, time="t", windows=[3], aggs={"n": sw.count("x")})
+    frame = frame.assign(k=pd.cut([1, 5], [0, 3, 6]))
+    with pytest.raises(sw.InputTypeError, match="'k' has categories of type interval"):
+        sw.rolling(frame, time="t", by="k", windows=[3], aggs={"n": sw.count()})
+    with pytest.raises(sw.InputTypeError, match="'x' of type Int128"):
+        sw.rolling(pl.DataFrame({"t": [1], "x": pl.Series([1], dtype=pl.Int128)}), time="t", windows=[3], aggs={"n": sw.sum("x")})
     found = sw.rolling(frame, time="t", windows=[3], aggs={"n": sw.sum("s"), "m": sw.max("s")})
     assert found["n_3"].tolist() == [0, 5] and found["m_3"].tolist() == [0, 5]
 

@@ -96,6 +96,12 @@ class PolarsFrame:
                 raise InputError(
                     f"column {name!r} holds Python objects, which Polars cannot hand over; convert it first"
                 )
+        for name in chosen.columns:
+            try:
+                chosen[name].clear().to_arrow()
+            except pa.ArrowInvalid as error:
+                kind = chosen.schema[name]
+                raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; cast it first ({error})") from None
         return chosen.to_arrow()
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
@@ -151,6 +157,10 @@ class PandasFrame:
             except pa.ArrowNotImplementedError as error:
                 kind = self.source(name).dtype
                 raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; convert it first ({error})") from None
+        for name, array in arrays.items():
+            if pa.types.is_dictionary(array.type) and isinstance(array.type.value_type, pa.BaseExtensionType):
+                kind = self.source(name).dtype.categories.dtype
+                raise InputTypeError(f"column {name!r} has categories of type {kind}, which have no Arrow type; convert it to text")
         time = self.source(next(iter(needed)))
         self.missing = NAT if _unit(time.dtype) is not None else None
         return pa.table(arrays)

@@ -36,10 +36,15 @@ def encode(columns: list) -> Keys:
     return Keys(codes, count)
 
 
+def check_key(kind: pa.DataType) -> None:
+    """Complain of a type whose values cannot be told apart."""
+    if pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind):
+        raise InputTypeError(f"a key of type {kind} cannot be compared; take its fields apart into columns")
+
+
 def _codes(column) -> tuple[np.ndarray, int]:
     kind = plain(column.type)
-    if pa.types.is_nested(kind):
-        raise InputTypeError(f"a key of type {kind} cannot be compared; take its fields apart into columns")
+    check_key(kind)
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int32), 1
     array = one_array(column)

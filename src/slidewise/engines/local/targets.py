@@ -14,7 +14,7 @@ import pyarrow as pa
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import one_array, truth_bytes, valid_bytes
 from slidewise.engines.local.order import Ordered
-from slidewise.errors import InputError, UnsupportedError
+from slidewise.errors import InputError
 from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
@@ -101,10 +101,6 @@ def for_boundaries(plan: Plan, table: pa.Table, ordered: Ordered) -> Targets:
     """emit="slide": a result for each key and boundary with a window that is not empty."""
     request = plan.request
     first = next(iter(plan.ticks.values()))
-    if any(ticks.calendar for ticks in plan.ticks.values()):
-        raise UnsupportedError(
-            'emit="slide" has boundaries a fixed time apart; local days (calendar=True) need emit="event" or "latest"'
-        )
     if first.kind in ("time", "tumbling"):
         windows = list(plan.ticks.values())
         moments, moment_offsets = moments_by_key(windows, ordered.times, ordered.offsets, request.closed)

@@ -281,6 +281,21 @@ def test_damaged_and_foreign_snapshots_are_refused():
         sw.Live.from_bytes(sw.Window(sw.count(), time_dtype="i8").to_bytes(), **ASKED)
 
 
+def test_an_operator_without_a_name_or_a_description_cannot_be_stored():
+    """Nothing would tell its snapshots from another's."""
+
+    class Scale:
+        def __call__(self, x):
+            return x
+
+    scale = Scale()
+    make = lambda **name: sw.operator(lift=lambda x: scale(x), combine=lambda a, b: a + b, identity=0, **name)("n")
+    asked = ASKED | {"aggs": {"own": make()}}
+    with pytest.raises(sw.UnsupportedError, match="give it one"):
+        sw.Live(**asked).to_bytes()
+    assert sw.Live(**(asked | {"aggs": {"own": make(name="own")}})).to_bytes()
+
+
 def test_wrong_events_say_what_is_wrong():
     live = sw.Live(windows=["1h"], aggs={"total": sw.sum("amount")}, by="card", time="ts")
     with pytest.raises(InputError, match="'amount'"):

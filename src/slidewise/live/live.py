@@ -29,7 +29,7 @@ from slidewise.live.emission import Emission
 from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
 from slidewise.live.rows import Rows
-from slidewise.live.snapshot import pack, unpack
+from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
 from slidewise.planner.inputs import ORDERED, is_ordered, plain
 from slidewise.planner.request import request
@@ -305,6 +305,8 @@ class Live:
 
     def to_bytes(self) -> bytes:
         """Everything that is held, as bytes: events and times, never code."""
+        for bound in self._request.leaves.values():
+            told_apart(bound.operator)
         self._flush()
         description: dict[str, Any] = {"signature": self._signature(), "counts": self._counts}
         sections = {}

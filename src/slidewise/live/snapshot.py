@@ -14,12 +14,21 @@ from operator import index
 
 import numpy as np
 
-from slidewise.errors import StateError
+from slidewise.errors import StateError, UnsupportedError
 
 MAGIC = b"SLIDEWISE\0"
 VERSION = 1
 _HEAD = struct.Struct("<HI")
 _DIGEST = 32
+
+
+def told_apart(op) -> None:
+    """Refuse to store what could not be told from another operator's state."""
+    if not op.told_apart:
+        raise UnsupportedError(
+            f"the operator {op.name!r} was given no name, and its functions hold what has no description: nothing "
+            'would tell its stored windows from another\'s; give it one, as in sw.operator(..., name="mine")'
+        )
 
 
 def pack(kind: str, description: dict, sections: dict[str, bytes]) -> bytes:

@@ -27,7 +27,7 @@ from slidewise.algorithms import serves
 from slidewise.algorithms.protocol import Algorithm
 from slidewise.errors import EmptyWindowError, InputError, InputTypeError, SlidewiseError, StateError, UnsupportedError
 from slidewise.live.inorder import InOrder
-from slidewise.live.snapshot import numbers, pack, unpack
+from slidewise.live.snapshot import numbers, pack, told_apart, unpack
 from slidewise.live.times import times_named, times_of
 from slidewise.live.values import Values, _dtype, values_of
 
@@ -364,11 +364,7 @@ class Window:
 
     def to_bytes(self) -> bytes:
         """Times and partials as bytes: versioned, checksummed, nothing in them can run."""
-        if not self._op.told_apart:
-            raise UnsupportedError(
-                f"the operator {self._op.name!r} was given no name, and its functions hold what has no description: nothing "
-                'would tell its stored windows from another\'s; give it one, as in sw.operator(..., name="mine")'
-            )
+        told_apart(self._op)
         description = {"operator": self._op.signature, "algorithm": self.algorithm, "built": self._store is not None}
         description["insist"] = self._insist
         description["dtypes"] = None if self._values is None else [_name(d) for d in self._values.dtypes]

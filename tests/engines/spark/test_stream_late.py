@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 from tests.engines.spark.streaming import (
     PLAIN,
     PLAIN_DDL,
@@ -161,6 +162,16 @@ def test_number_and_zoneless_times(spark, tmp_path: Path) -> None:
             assert {i: without(row, "revision", "late") for i, row in final(out(root)).items()} == expected
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_numbers_that_sparks_watermark_cannot_count_are_a_clear_error(spark, tmp_path: Path) -> None:
+    """Nanoseconds since 1970, say: it counts microseconds, and one unit of the column is a millisecond to it."""
+    schema = pa.schema([("at", pa.int64()), ("amount", pa.int64())])
+    write_batches(tmp_path / "in", [table([{"at": 1_700_000_000 * 10**9, "amount": 1}, {"at": None, "amount": 2}], schema)])
+    stream = source(spark, tmp_path / "in", "at long, amount long")
+    result = sw.rolling(stream, time="at", windows={"w": 10**9}, aggs={"t": sw.sum("amount")}, watermark=10**9)
+    with pytest.raises(StreamingQueryException, match=r"more than Spark's watermark can count .*divide it"):
+        run(result, tmp_path)
 
 
 def test_wrong_calls_say_what_to_do(spark, tmp_path: Path) -> None:

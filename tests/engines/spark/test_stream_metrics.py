@@ -156,6 +156,16 @@ def test_a_report_of_the_same_micro_batch_takes_its_place() -> None:
     assert listener.totals["in"] == 5 + 7 + 2
 
 
+def test_times_that_python_cannot_write_are_left_out() -> None:
+    """Numbers of microseconds as times are milliseconds to Spark: its report has years of five digits."""
+    listener = sw.StreamMetrics()
+    for number in range(2):
+        report = _Report("a query", number, 5)
+        report.eventTime = dict.fromkeys(("min", "max", "watermark"), "57889-10-01T00:00:00.000Z")
+        batch = listener.add(report)
+    assert (batch.lateness, batch.watermark_lag) == (None, None) and listener.totals["in"] == 10
+
+
 class _Report:
     """Progress as Spark reports it."""
 

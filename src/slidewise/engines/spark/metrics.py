@@ -161,7 +161,11 @@ class StreamMetrics(StreamingQueryListener):
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if not text else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    """A time of Spark's report; None for years that Python does not know, as numbers that are no milliseconds give."""
+    try:
+        return None if not text else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
 
 
 def _lateness(progress, query: _Query) -> timedelta | None:

@@ -41,6 +41,8 @@ _DELAY = "spark.watermarkDelayMs"
 NO_TIME = -62_000_000_000_000
 """In milliseconds, in the year 5: where Spark's watermark sees events without a usable time. After Christ, because Spark's reports
 leave the era out."""
+_MOST = (2**63 - 1) // 1000
+"""Milliseconds of the last moment that Spark, which counts microseconds, has a timestamp for."""
 _NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": "RocksDB",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -210,7 +212,11 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
     column = _column(time)
     if isinstance(kind, (LongType, IntegerType, ShortType)):
         # Spark's watermark knows timestamps only, in milliseconds: one unit of the column is one of them.
-        moment, delay = F.timestamp_millis(column.cast("long")), f"{spec.delay} milliseconds"
+        number, delay = column.cast("long"), f"{spec.delay} milliseconds"
+        fits = number.isNull() | number.between(-_MOST, _MOST)
+        told = f"the time column {time!r} holds more than Spark's watermark can count ({_MOST}); divide it, or make it a timestamp"
+        beyond = F.raise_error(F.lit(told)).cast("timestamp")
+        moment = F.when(fits, F.timestamp_millis(number)).otherwise(beyond)
     elif isinstance(kind, (TimestampType, TimestampNTZType)):
         moment, delay = column, f"{spec.delay * spec.clock.tick_ns // 1000} microseconds"
         if isinstance(kind, TimestampNTZType):  # without a zone: taken as UTC, whatever the session's zone is

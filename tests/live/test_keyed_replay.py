@@ -154,3 +154,33 @@ def test_foreign_and_damaged_entries_are_refused():
     other.absorb(good)
     with pytest.raises(StateError, match="twice"):
         other.absorb(good)
+
+
+def test_an_id_that_was_forgotten_may_come_again():
+    """It counts as new where it is pushed, and so it must where the log is read."""
+    spec = make_spec([w.time(10)], FLOATS, keep=0)
+    engine, replayed = Keyed(spec), Keyed(spec)
+    event = lambda id, ts: dict.fromkeys(SCHEMA.names) | {"ts": ts, "id": id, "x": 1.0}
+    steps = [([event(7, 0), event(8, 100)], None), ([event(7, 101)], 90)]
+    for n, (part, watermark) in enumerate(steps):
+        outcome = engine.push(table_of(float_events(part)), watermark=watermark, batch=n)
+        assert outcome.counts["accepted"] == len(part)
+        replayed.absorb(outcome.log)
+    compacted = Keyed(spec)
+    compacted.absorb(engine.retained())
+    assert replayed.entries == compacted.entries == engine.entries
+
+
+def test_aggregates_asked_in_another_order_have_the_same_lifetime():
+    """They share a state: it is stored under names that do not depend on the order."""
+    aggs = {"total": ops.sum("x"), "mean": ops.mean("x"), "std": ops.std("x")}
+    engine = Keyed(make_spec([w.lifetime()], aggs, keep=0))
+    found = float_events([dict.fromkeys(SCHEMA.names) | {"ts": t, "id": t, "x": float(t)} for t in range(41)])
+    engine.push(table_of(found[:40]))
+    engine.advance(watermark=40)
+    entry = engine.retained()
+    assert entry.num_rows == 0
+    other = Keyed(make_spec([w.lifetime()], dict(reversed(aggs.items())), keep=0))
+    other.absorb(entry)
+    one, two = (each.push(table_of(found[40:]), watermark=40).rows.to_pylist()[0] for each in (engine, other))
+    assert {k: repr(v) for k, v in one.items()} == {k: repr(two[k]) for k in one}

@@ -125,6 +125,35 @@ def test_an_event_seen_twice_counts_once_however_late_it_comes_again():
     assert engine.push(table_of([event(1, 130, card="q")]), watermark=120).counts["accepted"] == 1
 
 
+def test_an_id_is_the_same_whatever_else_is_in_the_batch():
+    """A null among the ids of a batch changes nothing for the others; it is an id too."""
+    engine = Keyed(make_spec([w.time(20)]))
+    engine.push(table_of([event(1, 100), event(2, 101)]))
+    counts = engine.push(table_of([event(1, 100), event(None, 102), event(3, 103)])).counts
+    assert (counts["double"], counts["accepted"]) == (1, 2)
+    assert engine.push(table_of([event(3, 103), event(None, 102), event(0, 104)])).counts["double"] == 2
+
+
+def test_a_short_time_to_live_takes_nothing_from_windows_of_time():
+    """Nor do the ids of a key that is gone count for the one that has its place."""
+    engine = Keyed(make_spec([w.rows(2), w.time(100)], keep=0, ttl=5))
+    engine.push(table_of([event(0, 0)]))
+    engine.advance(watermark=50)
+    engine.retention.sweep()
+    outcome = engine.push(table_of([event(0, 60, card="q"), event(1, 60)]), watermark=50)
+    assert outcome.counts["double"] == 0
+    assert {row["card"]: (row["count_2r"], row["count_100"]) for row in outcome.rows.to_pylist()} == {"q": (1, 1), "p": (2, 2)}
+
+
+def test_history_holds_an_event_once():
+    engine = Keyed(make_spec([w.time(50)]))
+    engine.absorb(engine.history(table_of([event(1, 10), event(2, 12), event(1, 10)])))
+    engine.absorb(engine.history(table_of([event(2, 12), event(3, 13), event(3, 13, card="q")])))
+    outcome = engine.push(table_of([event(1, 10), event(4, 20)]))
+    assert outcome.counts["double"] == 1
+    assert [row["count_50"] for row in outcome.rows.to_pylist()] == [4]
+
+
 @settings(max_examples=30)
 @given(
     past=rows(20, horizon=40, doubles=False),
@@ -216,6 +245,8 @@ def test_a_spec_says_what_cannot_be():
         make_spec([w.time(10)], id="nope")
     with pytest.raises(InputError, match="must be stored"):
         make_spec([w.time(10)], results="final", stored=["x"])
+    with pytest.raises(InputError, match="stored: no column 'nope'"):
+        make_spec([w.time(10)], stored=["nope"])
     with pytest.raises(InputError, match="results must be"):
         make_spec([w.time(10)], results="soon")
 
@@ -227,3 +258,11 @@ def test_columns_that_are_not_stored_ride_along_once():
     engine.push(table_of([event(0, 100, x=1.0)]))
     found = {row["id"]: row["note"] for row in engine.push(table_of([event(1, 99, x=2.0)])).rows.to_pylist()}
     assert found == {0: None, 1: "note 1"}
+
+
+@pytest.mark.parametrize("emit", ["slide", "latest"])
+def test_columns_that_never_come_out_are_not_taken_along(emit):
+    spec = make_spec([w.time(10, slide=5)], {"total": AGGS["total"]}, emit=emit)
+    assert spec.schema.names == ["card", "ts", "x", "id"]
+    assert spec.log_schema.names[:-1] == ["card", "ts", "x", "id"]
+    assert Keyed(spec).push(table_of([event(0, 100, x=1.0)])).counts["accepted"] == 1

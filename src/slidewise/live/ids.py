@@ -13,9 +13,12 @@ from slidewise.algebra.cache import entry, inlined
 
 def id_words(slots: np.ndarray, columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     """Two words for each event, equal exactly when key and id are."""
-    if len(columns) == 1 and columns[0].null_count == 0 and _whole(columns[0].type):
+    if len(columns) == 1 and _whole(columns[0].type):  # by the type alone: the same id has the same words in every batch
         kind = pa.int32() if columns[0].type.bit_width == 32 else pa.int64()
         column = columns[0].view(kind) if pa.types.is_temporal(columns[0].type) else columns[0].cast(pa.int64())
+        if column.null_count:  # null is an id too: with a key's number that no key has
+            slots = np.where(pc.is_null(column).to_numpy(zero_copy_only=False), -2 - slots, slots)
+            column = pc.fill_null(column, pa.scalar(0, column.type))
         return slots, column.to_numpy(zero_copy_only=False).astype(np.int64)
     a = np.zeros(len(slots), np.uint64)
     b = slots.astype(np.uint64)

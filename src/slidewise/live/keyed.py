@@ -143,11 +143,7 @@ class Keyed:
             raise StateError("a log entry holds events without a time")
         if "keys" in meta:
             self.retention.restore_keys(meta["keys"])
-        intake = self._intake(entry, times)
-        if len(intake.rows) != len(times):
-            raise StateError("a log entry holds events twice: it was absorbed already, or belongs to another state")
-        self._merge(entry, intake)
-        own = self.frontier
+        own = self.frontier  # first: an id that was forgotten when the entry was written may be in it again
         for name in ("watermark", "given", "clock"):
             value = meta.get(name)
             if value is not None:
@@ -156,6 +152,10 @@ class Keyed:
         if meta.get("known_from") is not None:
             own.known_from = meta["known_from"]
         own.ended |= bool(meta.get("ended"))
+        intake = self._intake(entry, times)
+        if len(intake.rows) != len(times):
+            raise StateError("a log entry holds events twice: it was absorbed already, or belongs to another state")
+        self._merge(entry, intake)
         self.emission.absorbed(meta)
         self.retention.maybe()
 
@@ -167,11 +167,15 @@ class Keyed:
         return self._with_meta(table, {"keys": self.retention.stored_keys(), **self.emission.stored()})
 
     def history(self, table: pa.Table) -> pa.Table:
-        """A batch of older events as a log entry that fills windows and gives nothing out."""
-        entry = self._entry(self._conform(table), history=True)
+        """A batch of older events, each once, as a log entry that fills windows and gives nothing out."""
+        table = self._conform(table)
         times, good = time_ticks(one_array(table.column(self.spec.time)), self.spec)
         if good is not None and not good.all():
-            raise InputError(f"history: the time column {self.spec.time!r} has nulls")
+            raise InputError(f"history: the time column {self.spec.time!r} has nulls, or times without room for the windows")
+        if self.seen is not None:
+            chosen = self._not_seen(table, times)
+            table, times = table.take(pa.array(chosen)), times[chosen]
+        entry = self._entry(table, history=True)
         known = None if len(times) == 0 else times.min().item()
         meta = {
             "version": LOG_VERSION,
@@ -224,18 +228,32 @@ class Keyed:
             counts["bad"] = int((~good).sum())
         if self.seen is not None and (fates == apart).any():  # seen before is seen before, however late it comes again
             which = np.flatnonzero(fates == apart)
-            part = events.take(pa.array(which))
-            codes, keys = self.map.codes(self._key_columns(part), len(which))
-            slots = self.map.find(keys)[codes]
-            ids = [one_array(part.column(name)) for name in spec.id]
-            known = self.seen.known(*id_words(slots, ids), self.retention.forgotten()) & (slots >= 0)
-            fates[which[known == 1]] = DOUBLE
+            fates[which[self._seen_before(events.take(pa.array(which)))]] = DOUBLE
         double = fates == DOUBLE
         counts["double"] = int(double.sum())
         counts["late"] = int((late & ~double).sum())
         counts["dropped"] = int((fates == DROP).sum())
         counts["side"] = int((fates == SIDE).sum())
         return fates, counts
+
+    def _seen_before(self, events: pa.Table) -> np.ndarray:
+        """Which events are known by their ids."""
+        codes, keys = self.map.codes(self._key_columns(events), len(events))
+        slots = self.map.find(keys)[codes]
+        known = self.seen.known(*id_words(slots, self._id_columns(events)), self.retention.forgotten())
+        return (known == 1) & (slots >= 0)
+
+    def _not_seen(self, events: pa.Table, times: np.ndarray) -> np.ndarray:
+        """Rows of events that are not known, of each the first by time."""
+        codes, _ = self.map.codes(self._key_columns(events), len(events))
+        first, second = id_words(codes, self._id_columns(events))
+        order = np.lexsort((times, second, first))
+        first, second = first[order], second[order]
+        begins = np.ones(len(order), bool)
+        begins[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+        once = np.zeros(len(order), bool)
+        once[order[begins]] = True
+        return np.flatnonzero(once & ~self._seen_before(events))
 
     def _earliest(self, watermark):
         """Events before this are beyond `keep`."""
@@ -250,6 +268,9 @@ class Keyed:
 
     def _key_columns(self, table: pa.Table) -> list[pa.Array]:
         return [one_array(table.column(name)) for name in self.spec.by]
+
+    def _id_columns(self, table: pa.Table) -> list[pa.Array]:
+        return [one_array(table.column(name)) for name in self.spec.id]
 
     # ---- taking in -------------------------------------------------------------------------------------------------------
 
@@ -267,7 +288,7 @@ class Keyed:
             lambda positions: self.store.take(self.arena["number"][positions], ties),
         )
         if self.seen is not None and len(times):
-            words = id_words(slots[codes], [one_array(table.column(name)) for name in self.spec.id])
+            words = id_words(slots[codes], self._id_columns(table))
             first, second = (word[found.rows] for word in words)
             found.keep(self.seen.add(first, second, found.times, self.retention.forgotten()))
         return found

@@ -36,6 +36,8 @@ class Retention:
         self.by_time = any(kind in ("time", "tumbling", "session") for kind in kinds)
         self.lifetime = "lifetime" in kinds
         self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
+        # However short it is: windows that end with time, and corrections, need a key's events as long as they do.
+        self.ttl = None if spec.ttl is None else max(spec.ttl, spec.keep + spec.reach)
         self.youngest = np.zeros(0, spec.clock.dtype)
         """The youngest event of each key, as far as a sweep has seen it: a lifetime outlives all its events."""
         self._lowest = -np.inf if spec.clock.kind == "real" else int(np.iinfo(np.int64).min)
@@ -124,7 +126,7 @@ class Retention:
 
     def _idle(self, slots: np.ndarray) -> np.ndarray:
         """Which keys have had no event for longer than the time to live."""
-        arena, ttl = self.engine.arena, self.spec.ttl
+        arena, ttl = self.engine.arena, self.ttl
         if len(self.youngest) < len(arena.keys):
             grown = np.zeros(len(arena.keys), self.youngest.dtype)
             grown[: len(self.youngest)] = self.youngest

@@ -57,7 +57,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        return "+".join(view.aggregate for view in self.views)
+        return "+".join(sorted(view.aggregate for view in self.views))  # whatever order they are asked in
 
     @cached_property
     def typed(self) -> TypedOperator:
@@ -223,7 +223,13 @@ def stream_spec(
     for name in ids:
         if name not in schema.names:
             raise InputError(f"id: no column {name!r} in the data; it has {', '.join(map(repr, schema.names))}")
+    for name in stored or ():
+        if name not in schema.names:
+            raise InputError(f"stored: no column {name!r} in the data; it has {', '.join(map(repr, schema.names))}")
     schema = pa.schema([pa.field(f.name, plain(f.type)) for f in schema])
+    if request.emit != "event":  # key, time and results come out: nothing else need be taken along
+        wanted = {*request.needed, *ids, *(stored or ())}
+        schema = pa.schema([f for f in schema if f.name in wanted])
     types = {name: schema.field(name).type for name in schema.names}
     for name in request.by:
         if pa.types.is_nested(types[name]):

@@ -32,9 +32,9 @@ def _put_back(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(glue, "TaskContext", glue.TaskContext)
 
 
-def make(windows=("1m",), results="eager", aggs=None, emit="event", **options):
+def make(windows="1m", results="eager", aggs=None, emit="event", **options):
     aggs = aggs or {"n": sw.count(), "total": sw.sum("amount")}
-    asked = request(time="ts", by="card", windows=list(windows), aggs=aggs, order="id", emit=emit)
+    asked = request(time="ts", by="card", windows=windows, aggs=aggs, order="id", emit=emit)
     return stream_spec(asked, SCHEMA, id="id", results=results, watermark="30s", **options)
 
 
@@ -147,6 +147,15 @@ def test_quiet_buckets_cost_nothing_once_they_have_nothing_left() -> None:
     assert sum(visits[-5:]) == 0, "after the windows have passed nobody looks"
 
 
+def test_idle_keys_of_quiet_buckets_go_when_their_time_is_over() -> None:
+    home, rows = Harness(make([sw.rows(3)], ttl="5m")), events(31)
+    home.batch(table(rows))
+    end = max(row["ts"] for row in rows) // 1000
+    seen = [count for k in range(1, 40) for count in home.batch(None, end + 20_000 * k)[1]]
+    alive = {count["label"]: (count["live_keys"], count["live_events"]) for count in seen}
+    assert len(alive) > 1 and set(alive.values()) == {(0, 0)}
+
+
 def test_flush_gives_what_is_due_and_later_events_are_late() -> None:
     spec = make(results="final")
     home, rows = Harness(spec, limits=SMALL), events(13)
@@ -200,6 +209,37 @@ def test_what_cannot_be_served_is_refused_and_nothing_changes() -> None:
         assert home.state == before
 
 
+SHARED = {"n": sw.count("amount"), "total": sw.sum("amount")}
+"""Both are read from one state."""
+
+
+@pytest.mark.parametrize(("before", "after", "words"), [
+    ({"windows": ["1m", sw.rows(3)], "keep": "0s"}, {"windows": [sw.rows(3)], "keep": "1m"}, "corrected 0 ticks behind"),
+    ({"windows": [sw.lifetime()], "aggs": SHARED}, {"windows": [sw.lifetime()], "aggs": {"n": SHARED["n"]}}, "not kept for"),
+], ids=["a longer keep with a shorter window", "half of a shared lifetime"])  # fmt: skip
+def test_what_only_seems_to_be_there_is_refused(before: dict, after: dict, words: str) -> None:
+    home, rows = Harness(make(**before, ttl="1d")), events(19)
+    home.batch(table(rows[:60]))
+    home.use(make(**after, ttl="1d"))
+    with pytest.raises(StateError, match=f"stored state of bucket .*{words}"):
+        home.batch(table(rows[60:]))
+
+
+def test_entries_of_fewer_columns_are_merged_with_older_ones() -> None:
+    home, rows, clock = Harness(make(), limits=SMALL), events(33), Watermark()
+    for at in range(0, 60, 6):
+        home.batch(table(rows[at : at + 6]), clock(rows[at : at + 6]))
+    fewer = make(aggs={"n": sw.count()}, stored=[])
+    assert set(fewer.log_schema.names) < set(make().log_schema.names)
+    home.use(fewer, limits=SMALL)
+    found, whole = [], expected(rows, fewer)
+    for at in range(60, 120, 6):
+        found += home.batch(table(rows[at : at + 6]), clock(rows[at : at + 6]), worker="ab"[at % 4 > 1])[0]
+    assert {row["id"] for row in found} >= {row["id"] for row in rows[60:]}
+    for i, row in last_words(found).items():
+        assert row["n_1m"] == whole[i]["n_1m"]
+
+
 def test_a_longer_window_is_complete_when_it_has_filled() -> None:
     home, rows = Harness(make(["30s"], complete=True, keep="0s"), limits=SMALL), events(21, 300, 900)
     clock, found = Watermark(), []
@@ -225,7 +265,7 @@ def moved_words(home: Harness, spec, to: int) -> list[tuple[int, int, bytes | No
     """What rebucket writes, with the harness's hash in the place of Spark's."""
     other = Harness(spec, buckets=to)
     words: list = []
-    notes: dict = {}
+    notes: list[dict] = []
     for label in home.labels:
         if ("head", label) not in home.state:
             continue
@@ -235,13 +275,13 @@ def moved_words(home: Harness, spec, to: int) -> list[tuple[int, int, bytes | No
         stored = pa.table({"slidewise_label": [label] * len(data), "number": numbers, "data": pa.array(data, pa.binary())})
         words.append((label, DROP, decode_head(head, "").tip))
         said = rebucket._part(spec, NOTES, stored)["slidewise_blob"][0].as_py()
-        notes = rebucket._further(notes, json.loads(said))
+        notes.append(json.loads(said))
         for kind in (KEYS, LOAD):
             part = rebucket._part(spec, kind, stored)
             owners = [other.label(row) for row in part.to_pylist()]
             for owner in dict.fromkeys(owners):
                 words.append((owner, kind, blob_of(part.filter(pa.array([o == owner for o in owners])))))
-    text = json.dumps({**notes, "buckets": to}).encode()
+    text = json.dumps({**rebucket._together(notes, spec), "buckets": to}).encode()
     return words + [(label, NOTES, text) for label in other.labels]
 
 
@@ -261,6 +301,23 @@ def test_moved_buckets_answer_as_before(to: int, results: str) -> None:
     assert results == "eager" or len(found) == len(rows)
     assert last_words(found) == expected(rows, spec)
     assert {key for name, key in home.state if name == "head"} == set(home.labels)
+
+
+def test_boundaries_are_not_lost_where_buckets_move() -> None:
+    """Eager ones are given as far as the bucket has come: not all buckets have given the same when they move."""
+    spec = make({"w": sw.time("10s", slide="2s")}, emit="slide")
+    home, rows, clock, found = Harness(spec, limits=SMALL), events(29, 200, 600), Watermark(), []
+    for at in range(0, 100, 20):
+        found += home.batch(table(rows[at : at + 20]), clock(rows[at : at + 20]))[0]
+    words = moved_words(home, spec, 3)
+    home.use(spec, buckets=3, limits=SMALL)
+    for at in range(100, 200, 20):
+        found += home.batch(table(rows[at : at + 20]), clock(rows[at : at + 20]), words=words if at == 100 else ())[0]
+    found += home.flush()[0]
+    last = {(row["card"], row["ts"]): (row["n_w"], row["total_w"]) for row in found}
+    asked = spec.request
+    whole = sw.rolling(table(rows), time="ts", by="card", windows=asked.windows, aggs=asked.aggs, order="id", emit="slide")
+    assert last == {(row["card"], row["ts"]): (row["n_w"], row["total_w"]) for row in whole.to_pylist()}
 
 
 def test_words_for_another_number_of_buckets_are_refused() -> None:

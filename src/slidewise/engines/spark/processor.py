@@ -215,7 +215,7 @@ class BucketProcessor(StatefulProcessor):
             buckets=self.plan.buckets,
             signature=upgrade.encoded(self.spec),
             accept=accept,
-            merge=merged,
+            merge=lambda entries: merged([upgrade.conformed(entry, self.spec) for entry in entries]),
             limits=self.plan.limits,
         )
         return log, short[0]
@@ -252,7 +252,7 @@ class BucketProcessor(StatefulProcessor):
         pending = note.youngest if spec.emit != "slide" else note.youngest + spec.reach
         if (spec.results == "final" or spec.emit == "slide") and (before is None or pending >= before):
             return True
-        kept = spec.keep + spec.reach
+        kept = max(spec.keep + spec.reach, spec.ttl or 0)
         return before is None or (now - before > kept / 8 and note.youngest + kept >= before)
 
     def _note(self, engine) -> bytes:

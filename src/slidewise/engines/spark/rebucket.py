@@ -68,9 +68,8 @@ def rebucket(
         raise InputError(f"no state of Slidewise in {os.fspath(checkpoint)}; has the query run?")
     parcel = Parcel(spec)
     grouped = stored.groupBy(LABEL)
-    notes: dict[str, Any] = {}
-    for row in grouped.applyInArrow(_reader(parcel, NOTES), PACKED).collect():
-        notes = _further(notes, json.loads(bytes(row[BLOB])))
+    said = [json.loads(bytes(row[BLOB])) for row in grouped.applyInArrow(_reader(parcel, NOTES), PACKED).collect()]
+    notes = _together(said, spec)
     moved = [(int(label), DROP, head.tip) for label, head in heads]
     moved += [(label, NOTES, json.dumps({**notes, "buckets": to}).encode()) for label in labels(to)]
     count = 0
@@ -177,17 +176,25 @@ def keys_schema(spec: Any) -> pa.Schema:
     return from_ipc(base64.b64decode(read_meta(Keyed(spec).retained())["keys"]), "an empty engine").schema
 
 
-def _further(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """How far two buckets together have come. All are visited in each micro-batch, so where they differ there was
-    nothing in between to give."""
-    found = {**one, **other}
+def _together(said: list[dict[str, Any]], spec: Any) -> dict[str, Any]:
+    """How far all buckets together have come. All are visited in each micro-batch, so up to the watermark there was nothing in
+    between to give where they differ. Eager boundaries are given as far as the bucket's own youngest event: those that only
+    some buckets have given come from these once more."""
+    found: dict[str, Any] = {}
+    for notes in said:
+        found |= notes
     for name in ("watermark", "given", "clock"):
-        values = [notes[name] for notes in (one, other) if notes.get(name) is not None]
-        found[name] = max(values) if values else None
-    values = [notes["known_from"] for notes in (one, other) if notes.get("known_from") is not None]
-    found["known_from"] = min(values) if values else None
-    found["ended"] = bool(one.get("ended") or other.get("ended"))
+        found[name] = max(_values(said, name), default=None)
+    if spec.emit == "slide" and spec.results == "eager" and found["given"] is not None:
+        reached = [max(_values([notes, found], "watermark") + _values([notes], "given"), default=None) for notes in said]
+        found["given"] = None if None in reached else min(reached)
+    found["known_from"] = min(_values(said, "known_from"), default=None)
+    found["ended"] = any(notes.get("ended") for notes in said)
     return found
+
+
+def _values(said: list[dict[str, Any]], name: str) -> list[Any]:
+    return [notes[name] for notes in said if notes.get(name) is not None]
 
 
 # ---- in the query -----------------------------------------------------------------------------------------------------------

@@ -28,13 +28,15 @@ class Signature(msgspec.Struct, forbid_unknown_fields=True):
     emit: str
     kept: int | float
     """How far behind the watermark events are kept."""
+    keep: int | float
+    """How far behind it results are corrected."""
     rows: int
     session: int | float
     """The longest gap of a session window; 0: none."""
     runs: list[str]
     """Windows that must have been kept to be there: delta, punctuation."""
     lifetime: list[str]
-    """Aggregates over whole lifetimes, whose oldest events are gone."""
+    """Aggregates over whole lifetimes, whose oldest events are gone; those that share a state together."""
 
 
 def signature_of(spec: Any) -> Signature:
@@ -49,10 +51,11 @@ def signature_of(spec: Any) -> Signature:
         results=spec.results,
         emit=spec.emit,
         kept=spec.keep + spec.reach,
+        keep=spec.keep,
         rows=max((t.range + t.offset + t.slide for t in ticks if t.kind == "rows"), default=0),
         session=max((t.range for t in ticks if t.kind == "session"), default=0),
         runs=sorted(f"{t.kind} {t.column} {t.range}" for t in ticks if t.kind in ("delta", "punctuation")),
-        lifetime=sorted(_aggregate(a) for a in spec.aggregates) if lifetime else [],
+        lifetime=sorted(_shared(step, spec) for step in spec.steps) if lifetime else [],
     )
 
 
@@ -88,6 +91,11 @@ def check(stored: bytes, spec: Any, label: int) -> int | float | None:
         missing = set(getattr(new, what)) - set(getattr(old, what))
         if missing:
             raise StateError(f"{where}: it was not kept for {', '.join(sorted(missing))}")
+    if new.keep > old.keep and (new.rows or new.session or new.runs or new.lifetime):
+        raise StateError(
+            f"{where}: results are corrected {old.keep} ticks behind the watermark, with this query's keep= {new.keep}; rows, runs "
+            f"and lifetimes in front of those are gone"
+        )
     if new.kept <= old.kept:
         return None
     if not spec.complete:
@@ -103,6 +111,12 @@ def conformed(entry: pa.Table, spec: Any) -> pa.Table:
     if entry.schema.names == spec.log_schema.names:
         return entry
     return entry.select(spec.log_schema.names)
+
+
+def _shared(step: Any, spec: Any) -> str:
+    """The aggregates that are read from one state."""
+    members = {view.aggregate for view in step.views}
+    return " with ".join(sorted(_aggregate(a) for a in spec.aggregates if a.name in members))
 
 
 def _aggregate(aggregate: Any) -> str:

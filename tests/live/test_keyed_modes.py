@@ -106,7 +106,7 @@ def test_windows_that_end_with_a_row(window, stream):
 
 def test_ending_rows_are_never_given_early():
     with pytest.raises(UnsupportedError, match="final"):
-        Keyed(make_spec([w.session(5)], emit="slide"))
+        make_spec([w.session(5)], emit="slide")
 
 
 @pytest.mark.parametrize("results", ["eager", "final"])

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.cache import entry
-from slidewise.errors import UnsupportedError
 from slidewise.live.arena import FIRST, LAST, RANK0, START
 from slidewise.live.emission import Emission, FinalEvents, Results, limits
-from slidewise.live.spec import StreamSpec
+from slidewise.live.spec import BY_TIME, StreamSpec
 from slidewise.windows.boundaries import answers, apart, ending_there, moments_of
 from slidewise.windows.bounds import lower_position
 
@@ -147,15 +146,7 @@ class EndingRows(FinalEvents):
 def for_slides(spec: StreamSpec, engine) -> Emission:
     """The mode of a spec with emit="slide"."""
     kinds = {ticks.kind for ticks in spec.ticks.values()}
-    if kinds <= {"time", "tumbling"}:
-        return Boundaries(spec, engine)
-    if spec.results == "eager":
-        kind = ", ".join(sorted(kinds))
-        raise UnsupportedError(
-            f'emit="slide" with {kind} windows: which row ends a window is only certain when no late event can '
-            'come; take results="final" (or emit="event")'
-        )
-    return EndingRows(spec, engine)
+    return Boundaries(spec, engine) if kinds <= BY_TIME else EndingRows(spec, engine)
 
 
 def as_times(moments: np.ndarray, spec: StreamSpec) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
-from slidewise.errors import InputError, InputTypeError
+from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.live.outputs import result_type
 from slidewise.planner.inputs import Input, input_of, plain, suited
 from slidewise.planner.request import Output, Request
@@ -22,6 +22,8 @@ from slidewise.windows.clock import DAY_NS, Clock, Ticks
 
 RESULTS = ("eager", "final")
 LATE = ("correct", "side", "drop")
+BY_TIME = {"time", "tumbling"}
+"""Windows whose boundaries are moments, not rows."""
 REVISION, LATE_COLUMN, COMPLETE = "revision", "late", "complete"
 HISTORY_COLUMN = "__slidewise_history"
 """In the log: whether a row only fills windows (it came from `history=`) and is never given out."""
@@ -237,6 +239,12 @@ def stream_spec(
     for window in request.windows.values():
         if window.calendar:
             raise InputError(f"the window {window}: calendar days are not served on streams; take a fixed length")
+    kinds = {window.kind for window in request.windows.values()}
+    if request.emit == "slide" and results == "eager" and not kinds <= BY_TIME:
+        raise UnsupportedError(
+            f'emit="slide" with {", ".join(sorted(kinds))} windows: which row ends a window is only certain when no late event can '
+            'come; take results="final" (or emit="event")'
+        )
     lengths = {"keep": keep, "watermark": watermark, "max_ahead": max_ahead, "ttl": ttl}
     said = {name: windows_._length(value, name, zero=True) for name, value in lengths.items() if value is not None}
     extra = [windows_.Window("time", length) for length in said.values()]

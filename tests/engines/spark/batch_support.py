@@ -56,7 +56,7 @@ def to_spark(spark, table: pa.Table):
     """A DataFrame of the table. (Before 4.0 Spark takes no Arrow tables, and pandas would make floats of numbers with nulls.)"""
     if spark.version >= "4":
         return spark.createDataFrame(table)
-    kinds = {"int64": "long", "double": "double", "string": "string", "bool": "boolean"}
+    kinds = {"int64": "long", "int8": "byte", "double": "double", "string": "string", "bool": "boolean"}
     schema = ", ".join(f"{field.name} {kinds[str(field.type)]}" for field in table.schema)
     return spark.createDataFrame([tuple(row.values()) for row in table.to_pylist()], schema)
 

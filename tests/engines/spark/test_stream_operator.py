@@ -74,11 +74,11 @@ def last_words(rows: list[dict]) -> dict[int, dict]:
 
 @pytest.mark.parametrize("windows", [["1m"], ["20s", sw.rows(4)], [sw.session("15s")], [sw.lifetime(), "1m"]], ids=str)
 @settings(max_examples=15)
-@given(seed=st.integers(0, 10_000))
-def test_any_history_of_faults_ends_where_the_frame_does(windows, seed: int) -> None:
+@given(seed=st.integers(0, 10_000), results=st.sampled_from(["eager", "final"]))
+def test_any_history_of_faults_ends_where_the_frame_does(windows, seed: int, results: str) -> None:
     """Batches fail and come again in another order, partitions move between workers, entries are merged all the time."""
     rng = random.Random(seed)
-    spec = make(windows, ttl="1d")
+    spec = make(windows, results, ttl="1d")
     home, rows, clock, given_out = Harness(spec, limits=SMALL), events(seed), Watermark(), []
     at = 0
     while at < len(rows):
@@ -89,7 +89,9 @@ def test_any_history_of_faults_ends_where_the_frame_does(windows, seed: int) -> 
             home.batch(table(piece), watermark, worker=rng.choice("ab"), fail=True)
             rng.shuffle(piece)
         given_out += home.batch(table(piece), watermark, worker=rng.choice("ab"))[0]
+    given_out += home.flush()[0]
     assert last_words(given_out) == expected(rows, spec)
+    assert results == "eager" or len(given_out) == len(rows), "final results come once"
 
 
 def test_a_fork_in_the_same_workers() -> None:

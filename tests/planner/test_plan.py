@@ -167,7 +167,7 @@ def sliced(table, plan, technique=None):
     """(results, combines) of a plan whose answers are combined anew from slices."""
     counter = Counter()
     if technique is not None:
-        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique))
+        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique, plan.slices.closed))
     return run(counter.plan(plan), table).to_pylist(), counter.combines
 
 
@@ -208,7 +208,7 @@ def test_the_executor_cuts_where_the_plan_says():
     assert plan.slices.technique == "cutty", "the fewest slices"
     told = sw.explain(table, **arguments).as_dict()["slices"]
     assert told["technique"] == "cutty" and told["lengths"] == [5]
-    assert told["inside"] == [{"at": 5, "answers": ["w"]}]
+    assert told["inside"] == [{"at": 5, "answers": ["w"], "beyond": True}]
 
 
 def test_rows_in_no_window_are_not_combined():

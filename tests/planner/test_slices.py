@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from slidewise.errors import InputError
 from slidewise.planner.slices import MOST_EDGES, TECHNIQUES, Query, best_plan, shared_plan
+from slidewise.windows.bounds import sides
 
 
 def test_figure_7():
@@ -41,34 +42,49 @@ queries = st.lists(
 ).map(lambda found: [Query(f"Q{k}", r, s, o, f) for k, (r, s, o, f) in enumerate(found)])
 
 
-@given(queries, st.sampled_from(TECHNIQUES))
-def test_every_window_is_made_of_whole_slices(found, technique):
+closed = st.sampled_from(["right", "left", "both", "neither"])
+
+
+@given(queries, st.sampled_from(TECHNIQUES), closed)
+def test_every_window_is_made_of_whole_slices(found, technique, closed):
     """No slice has a window's start inside it; unless it is Cutty, no window's end either. At its end a query answers."""
-    plan = shared_plan(found, technique)
+    plan = shared_plan(found, technique, closed)
+    left, right = sides(closed)
     assert sum(plan.lengths) == plan.composite
-    edges = {edge.at % plan.composite: edge for edge in plan.edges}
+    edges = {(edge.at % plan.composite, edge.beyond): edge for edge in plan.edges}
+    assert len(edges) == len(plan.edges)
+    inside = {(edge.at % plan.composite, edge.beyond): edge for edge in plan.inside}
+    assert technique == "cutty" or not inside
     for query in found:
+        held = []
         for answer in range(query.origin, query.origin + 2 * plan.composite, query.slide):
             end = answer - query.offset
-            assert (end - query.range) % plan.composite in edges
-            if technique != "cutty":
-                assert query.name in edges[end % plan.composite].answers
-            else:
-                assert any(
-                    edge.at % plan.composite == end % plan.composite and query.name in edge.answers
-                    for edge in (*plan.edges, *plan.inside)
-                )
-            begun = [t for t in range(end - query.range, end) if t % plan.composite in edges]
-            assert 0 < len(begun) <= plan.slices_of(query)
+            assert ((end - query.range) % plan.composite, not left) in edges
+            assert query.name in (edges | inside)[end % plan.composite, right].answers
+            sides_of_moments = [(t, beyond) for t in range(end - query.range, end + 1) for beyond in (False, True)]
+            within = [place for place in sides_of_moments if (end - query.range, not left) <= place < (end, right)]
+            held.append(sum((t % plan.composite, beyond) in edges for t, beyond in within))
+        assert plan.slices_of(query) == max(held) > 0
 
 
-@given(queries)
-def test_pairs_never_have_more_slices_than_panes_and_cutty_never_more_than_pairs(found):
-    panes, pairs, cutty = (len(shared_plan(found, technique).edges) for technique in TECHNIQUES)
+@given(queries, closed)
+def test_pairs_never_have_more_slices_than_panes_and_cutty_never_more_than_pairs(found, closed):
+    panes, pairs, cutty = (len(shared_plan(found, technique, closed).edges) for technique in TECHNIQUES)
     assert cutty <= pairs <= panes
-    best = best_plan(found)
+    best = best_plan(found, closed)
     assert len(best.edges) == cutty and (best.technique == "pairs") == (cutty == pairs)
-    assert pairs <= shared_plan(found).separate
+    assert pairs <= shared_plan(found, "pairs", closed).separate
+
+
+def test_moments_that_windows_end_and_begin_with_are_slices_of_their_own():
+    """closed="both": the row at 4 is in the window that ends there and in the one that begins there."""
+    for closed in ("both", "neither"):
+        plan = shared_plan([Query("Q", 8, 4)], "pairs", closed)
+        assert sorted(plan.lengths) == [0, 4] and plan.separate == 2
+        assert [edge.answers for edge in plan.edges] == [("Q",) if edge.beyond == (closed == "both") else () for edge in plan.edges]
+        assert best_plan([Query("Q", 8, 4)], closed).technique == "cutty"
+    assert shared_plan([Query("Q", 8, 4)], "pairs", "both").window == 5
+    assert shared_plan([Query("Q", 8, 4)], "pairs", "neither").window == 3
 
 
 def test_slides_that_hardly_meet_are_not_written_out():

@@ -144,10 +144,12 @@ def _rows_rule(window: Window, request: Request) -> str:
 
 def slices_as_dict(slices: SharedPlan, plan: Plan) -> dict:
     def text(ticks: int) -> str:
+        if not ticks:
+            return "the moment of an edge alone"
         return text_of(ticks * plan.clock.tick_ns) if plan.clock.kind == "instant" else f"{ticks:,}"
 
     edges, inside = (
-        [{"at": e.at, "answers": list(e.answers)} for e in found] for found in (slices.edges, slices.inside)
+        [{"at": e.at, "answers": list(e.answers), "beyond": e.beyond} for e in found] for found in (slices.edges, slices.inside)
     )
     told = [f"{slices.technique}: the pattern repeats every {text(slices.composite)} (the composite slide)"]
     if slices.edges:

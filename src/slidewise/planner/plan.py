@@ -169,4 +169,5 @@ def _slices(request: Request, clock: Clock, ticks: dict[str, Ticks]) -> SharedPl
     whole = clock.kind != "real" and all(w.kind in ("time", "tumbling") and not w.calendar for w in ticks.values())
     if request.emit != "slide" or not whole:
         return None
-    return best_plan(Query(name, int(w.range), int(w.slide), int(w.origin), int(w.offset)) for name, w in ticks.items())
+    queries = [Query(name, int(w.range), int(w.slide), int(w.origin), int(w.offset)) for name, w in ticks.items()]
+    return best_plan(queries, request.closed)

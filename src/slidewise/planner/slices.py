@@ -11,6 +11,9 @@ window begins or ends in, so that its rows can be aggregated once and used by ev
 Several queries: the composite slide is the least common multiple of the slides; every slide is repeated to fill it, and all
 their edges are marked in it. At an edge that is a multiple of a query's slide, that query answers; with Cutty slices it may
 answer between two edges. Executors cut rows at the marks (`SharedPlan.marks`), which say the same without being written out.
+
+A row at the moment of an edge lies behind it or before it, as `closed` says. With "both" and "neither" that is not the same
+where windows begin and where they end: such a moment is cut on both sides, and is a slice of its own.
 """
 
 from bisect import bisect_left
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from math import gcd, lcm
 
 from slidewise.errors import InputError
+from slidewise.windows.bounds import sides
 
 TECHNIQUES = ("panes", "pairs", "cutty")
 MOST_EDGES = 4096
@@ -41,16 +45,18 @@ class Edge:
 
     at: int
     answers: tuple[str, ...]
+    beyond: bool = True
+    """Whether a row at the edge's own moment lies before it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Mark:
     """An edge at `at` and at every `every` ticks from there, because windows begin or end there."""
 
     at: int
     every: int
-    begins: bool
-    """Whether windows begin there, or end: `closed` may put a row at the edge itself on different sides of the two."""
+    beyond: bool
+    """Whether rows at the edge's own moment lie before it."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +71,16 @@ class SharedPlan:
     """Empty where there are too many to write out."""
     inside: tuple[Edge, ...] = ()
     """Places inside a slice at which queries answer: Cutty."""
+    closed: str = "right"
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         """Where the slices are cut: what `edges` writes out for one composite slide."""
-        return tuple(dict.fromkeys(mark for query in self.queries for mark in _marks(query, self.technique)))
+        return tuple(sorted({mark for query in self.queries for mark in _marks(query, self.technique, self.closed)}))
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Lengths of the slices of one composite slide, each ending at its edge."""
+        """Lengths of the slices of one composite slide, each ending at its edge; 0: the moment of an edge alone."""
         if not self.edges:
             return ()
         before = (self.edges[-1].at - self.composite, *(edge.at for edge in self.edges[:-1]))
@@ -86,22 +93,23 @@ class SharedPlan:
 
     def slices_of(self, query: Query) -> int:
         """Slices in one window of a query, the most there are at any of its answers."""
-        places = sorted(edge.at % self.composite for edge in self.edges)
+        left, right = sides(self.closed)
+        places = sorted((edge.at % self.composite, edge.beyond) for edge in self.edges)
 
-        def begun_before(t: int) -> int:
-            """Slices that begin before t, counted from 0 on."""
-            return t // self.composite * len(places) + bisect_left(places, t % self.composite)
+        def begun_before(t: int, beyond: bool) -> int:
+            """Slices that begin before such an edge at t, counted from 0 on."""
+            return t // self.composite * len(places) + bisect_left(places, (t % self.composite, beyond))
 
         ends = range(query.origin - query.offset, query.origin - query.offset + self.composite, query.slide)
-        return max(begun_before(end) - begun_before(end - query.range) for end in ends)
+        return max(begun_before(end, right) - begun_before(end - query.range, not left) for end in ends)
 
     @property
     def separate(self) -> int:
         """Slices a composite slide would have if every query had its own."""
-        return sum(_fragments(query, self.technique) * (self.composite // query.slide) for query in self.queries)
+        return _separate(self.queries, self.composite, self.technique, self.closed)
 
 
-def shared_plan(queries, technique: str = "pairs") -> SharedPlan:
+def shared_plan(queries, technique: str = "pairs", closed: str = "right") -> SharedPlan:
     """The slices that serve all these queries, by one of the techniques.
 
     >>> plan = shared_plan([Query("Q1", 6, 2), Query("Q2", 8, 4)])
@@ -114,47 +122,48 @@ def shared_plan(queries, technique: str = "pairs") -> SharedPlan:
     if not queries:
         raise InputError("a shared plan needs at least one query")
     composite = lcm(*(query.slide for query in queries))
-    if sum(_fragments(query, technique) * (composite // query.slide) for query in queries) > MOST_EDGES:
-        return SharedPlan(technique, queries, composite, ())
-    places = {at % composite for query in queries for mark in _marks(query, technique) for at in _repeated(mark, composite)}
-    ends = {(q.origin - q.offset + at) % composite for q in queries for at in range(0, composite, q.slide)}
+    if _separate(queries, composite, technique, closed) > MOST_EDGES:
+        return SharedPlan(technique, queries, composite, (), closed=closed)
+    _, right = sides(closed)
+    places = {place for q in queries for mark in _marks(q, technique, closed) for place in _repeated(mark, composite)}
+    ends = {place for q in queries for place in _repeated(Mark(q.origin - q.offset, q.slide, right), composite)}
 
-    def edges(of: set[int]) -> tuple[Edge, ...]:
-        return tuple(Edge(at, _answering(queries, at)) for at in sorted(at or composite for at in of))
+    def edges(of: set[tuple[int, bool]]) -> tuple[Edge, ...]:
+        found = sorted((at or composite, beyond) for at, beyond in of)
+        return tuple(Edge(at, _answering(queries, at) if beyond == right else (), beyond) for at, beyond in found)
 
-    return SharedPlan(technique, queries, composite, edges(places), edges(ends - places))
+    return SharedPlan(technique, queries, composite, edges(places), edges(ends - places), closed)
 
 
-def _repeated(mark: Mark, composite: int) -> range:
-    return range(mark.at, mark.at + composite, mark.every)
+def _repeated(mark: Mark, composite: int) -> list[tuple[int, bool]]:
+    return [(at % composite, mark.beyond) for at in range(mark.at, mark.at + composite, mark.every)]
 
 
 def _answering(queries: tuple[Query, ...], at: int) -> tuple[str, ...]:
     return tuple(q.name for q in queries if (at - q.origin + q.offset) % q.slide == 0)
 
 
-def best_plan(queries) -> SharedPlan:
+def best_plan(queries, closed: str = "right") -> SharedPlan:
     """The plan with the fewest slices. Panes are never fewer than pairs, and pairs never fewer than Cutty slices; of equals
     pairs, whose windows end with a slice: a window that ends inside one costs a combine more to answer."""
     queries = tuple(queries)
-    pairs, cutty = shared_plan(queries, "pairs"), shared_plan(queries, "cutty")
+    pairs, cutty = shared_plan(queries, "pairs", closed), shared_plan(queries, "cutty", closed)
     return cutty if cutty.edges and len(cutty.edges) < (len(pairs.edges) or MOST_EDGES) else pairs
 
 
-def _fragments(query: Query, technique: str) -> int:
-    """Slices in one slide of a query."""
-    if technique == "panes":
-        return query.slide // gcd(query.range, query.slide)
-    return 2 if technique == "pairs" and query.range % query.slide else 1
+def _separate(queries: tuple[Query, ...], composite: int, technique: str, closed: str) -> int:
+    """Slices in a composite slide if every query had its own."""
+    return sum(composite // mark.every for query in queries for mark in _marks(query, technique, closed))
 
 
-def _marks(query: Query, technique: str) -> tuple[Mark, ...]:
+def _marks(query: Query, technique: str, closed: str) -> set[Mark]:
     """Where one query's windows cut time."""
+    left, right = sides(closed)
     end = (query.origin - query.offset) % query.slide
     start = (end - query.range) % query.slide
     if technique == "panes":
         pane = gcd(query.range, query.slide)
-        return Mark(start % pane, pane, True), Mark(end % pane, pane, False)
+        return {Mark(start % pane, pane, not left), Mark(end % pane, pane, right)}
     if technique == "pairs":
-        return Mark(start, query.slide, True), Mark(end, query.slide, False)
-    return (Mark(start, query.slide, True),)
+        return {Mark(start, query.slide, not left), Mark(end, query.slide, right)}
+    return {Mark(start, query.slide, not left)}

@@ -58,7 +58,7 @@ def test_slices_join_without_a_seam(technique, monkeypatch):
     table = pa.table({"t": np.arange(1, n + 1), "i": x})
     asked = request(time="t", windows={"w": sw.time(70, slide=4)}, aggs={"i": sw.sum("i")}, emit="slide")
     plan = make_plan(asked, table.schema)
-    out = run(replace(plan, slices=shared_plan(plan.slices.queries, technique)), table, threads=3)
+    out = run(replace(plan, slices=shared_plan(plan.slices.queries, technique, plan.slices.closed)), table, threads=3)
     total, ends = np.concatenate([[0], np.cumsum(x)]), out.column("t").to_numpy()
     assert ends[0] == 4 and ends[-1] == n + 68
     assert (out.column("i_w").to_numpy() == total[np.minimum(ends, n)] - total[np.maximum(ends - 70, 0)]).all()
@@ -102,14 +102,12 @@ def test_a_mean_is_the_same_to_the_last_bit_wherever_it_is_computed(closed):
 
 def test_cuts_depend_on_the_data_alone_and_prefer_the_start_of_a_key():
     n = 4 * ROWS_A_PART
-    starts, ends = np.arange(n), np.arange(1, n + 1)
     offsets = np.array([0, n // 4 + 5, n], np.int64)
-    assert n // 4 + 5 in cut(starts, ends, offsets)
-    whole = np.zeros(n, np.int64)
-    assert cut(whole, ends, np.array([0, n])) == [0, n], (
+    assert n // 4 + 5 in cut(n, lambda at: 0, offsets)
+    assert cut(n, lambda at: at, np.array([0, n])) == [0, n], (
         "windows that reach back to the start would be read again and again"
     )
-    assert cut(starts[:100], ends[:100], None) == [0, 100]
+    assert cut(100, lambda at: 0, None) == [0, 100]
 
 
 def test_the_first_error_stops_the_others():

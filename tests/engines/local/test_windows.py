@@ -109,7 +109,7 @@ def test_slide(frame, by, closed, windows, origin, technique):
     asked = request(time="t", by=by, windows=windows, aggs=AGGS, emit="slide", closed=closed, origin=origin)
     plan = make_plan(asked, SCHEMA)
     if technique is not None:
-        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique))
+        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique, plan.slices.closed))
     result = run(plan, table(frame))
     ordered, found = windows_of_boundaries(frame, windows, by, closed, origin=origin)
     keys = list(dict.fromkeys(ordered.key))

@@ -56,8 +56,9 @@ def look_up(table_, places_, out_, lo, hi):
 def by_length(totals_, starts_, ends_, count):
     """Sums over the rows of frames -> their means."""
     totals, starts, ends = open_arrays((totals_, starts_, ends_))
-    for i in range(count):
-        totals[i] /= max(ends[i] - starts[i], 1)
+    for i in range(count):  # in floats from the start: processors divide several at once then, which they cannot from int64
+        length = float(ends[i]) - float(starts[i])
+        totals[i] /= length if length > 0.0 else 1.0
 
 
 @entry

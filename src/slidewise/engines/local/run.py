@@ -164,7 +164,7 @@ def _fill(plan: Plan, table: pa.Table, ordered: Ordered, targets: Targets) -> pa
     try:
         cut = None
         if plan.slices is not None:
-            cut = Cut(plan.slices, ordered.times, ordered.offsets, plan.request.closed, targets.frames)
+            cut = Cut(plan.slices, ordered.times, ordered.offsets, targets.frames)
         for step in plan.steps:
             _run_step(step, columns, targets, results, progress, cut)
             columns.forget()

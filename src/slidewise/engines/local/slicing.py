@@ -18,7 +18,6 @@ from slidewise.engines.local import loops
 from slidewise.engines.local.sweeps import Job, Store
 from slidewise.engines.local.targets import Frames, Passing
 from slidewise.planner.slices import SharedPlan
-from slidewise.windows.bounds import sides
 from slidewise.windows.clock import HIGHEST
 
 
@@ -43,14 +42,13 @@ class Cut:
         plan: SharedPlan,
         times: np.ndarray,
         offsets: np.ndarray,
-        closed: str,
         windows: Mapping[str, Frames | Passing],
     ):
         frames = {}
         for name, found in windows.items():
             places = np.arange(len(found.starts)) if found.answered is None else np.flatnonzero(found.answered)
             frames[name] = places, found.starts[places], found.ends[places]
-        begun = slice_starts(plan, times, offsets, closed)
+        begun = slice_starts(plan, times, offsets)
         edges = np.unique(np.concatenate([begun, [len(times)], *(ends for _, _, ends in frames.values())]))
         inside = np.ones(len(edges), np.uint8)
         inside[np.searchsorted(edges, np.append(begun, len(times)))] = 0
@@ -110,11 +108,10 @@ class Slices:
         return job.done(OUT, OK)
 
 
-def slice_starts(plan: SharedPlan, times: np.ndarray, offsets: np.ndarray, closed: str) -> np.ndarray:
+def slice_starts(plan: SharedPlan, times: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The rows that begin a slice: the first of each key, and the first behind an edge."""
-    left, right = sides(closed)
-    marks = sorted({(mark.at, mark.every, (not left) if mark.begins else right) for mark in plan.marks})
-    columns = (np.array(column, kind) for column, kind in zip(zip(*marks), (np.int64, np.int64, np.bool_)))
+    marks = zip(*((mark.at, mark.every, mark.beyond) for mark in plan.marks))
+    columns = (np.array(column, kind) for column, kind in zip(marks, (np.int64, np.int64, np.bool_)))
     begun = np.empty(len(times), np.int64)
     return begun[: int(find_slices(times, offsets, *columns, HIGHEST, begun))]
 

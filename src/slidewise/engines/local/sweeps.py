@@ -98,7 +98,11 @@ class Job:
 
     def parts(self, part, starts, ends, offsets) -> None:
         """part(lo, hi) over all frames, at the same time where they can be cut."""
-        cuts = cut(starts, ends, offsets) if self.typed.compiled else [0, len(starts)]
+        self.parts_of(part, len(starts), lambda at: int(ends[at - 1]) - int(starts[at]), offsets)
+
+    def parts_of(self, part, count: int, twice, offsets) -> None:
+        """As `parts`. twice(at): how many rows of frame at - 1 are in frame `at` too."""
+        cuts = cut(count, twice, offsets) if self.typed.compiled else [0, count]
         self.workers.each([lambda lo=lo, hi=hi: part(lo, hi) for lo, hi in itertools.pairwise(cuts) if lo < hi])
 
     def done(self, OUT, OK):
@@ -152,14 +156,15 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
 
     def part(lo, hi):
         starts, ends = np.empty(min(BLOCK, hi - lo), kind), np.empty(min(BLOCK, hi - lo), kind)
-        fill(lo, lo + 1, starts, ends)
-        carry = np.full(at_hand.CARRY, starts[0], np.int64)
+        carry = np.empty(at_hand.CARRY, np.int64)
         V, room = typed.state.alloc(at_hand.slots(0)), 0
 
         def block(a, b):
             nonlocal V, room
             fill(a, b, starts, ends)
-            size = int(loops.longest(starts, ends, 0, b - a))
+            if a == lo:
+                carry[:] = starts[0]
+            size = int(ends[b - a - 1]) - int(starts[0])  # no frame is longer, as neither end goes back
             if size > room:  # slots are counted from the front: what is there stays where it is
                 room = max(size, min(2 * room, rows))
                 held, V = V, typed.state.alloc(at_hand.slots(room))
@@ -178,7 +183,12 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
 
         job.workers.pieces(piece, lo, hi)
 
-    job.parts(part, _Places(fill, rows, kind, 0), _Places(fill, rows, kind, 1), offsets)
+    def twice(at):
+        starts, ends = np.empty(2, kind), np.empty(2, kind)
+        fill(at - 1, at + 1, starts, ends)
+        return int(ends[0]) - int(starts[1])
+
+    job.parts_of(part, rows, twice, offsets)
     return OUT, OK if gaps else None
 
 
@@ -189,21 +199,6 @@ def total_of(typed: TypedOperator) -> TypedOperator:
     if op.own and op.name == "mean" and not op.params and typed.inputs == (np.dtype(np.float64),):
         return OPERATORS["sum"]().typed(typed.inputs)
     return typed
-
-
-class _Places:
-    """Single starts or ends of frames that are not all there: what `cut` looks at."""
-
-    def __init__(self, fill, rows: int, kind: np.dtype, which: int):
-        self.fill, self.rows, self.kind, self.which = fill, rows, kind, which
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def __getitem__(self, i: int) -> int:
-        pair = np.empty(1, self.kind), np.empty(1, self.kind)
-        self.fill(i, i + 1, *pair)
-        return int(pair[self.which][0])
 
 
 def sweep_around(job: Job, before, behind, offsets):
@@ -288,13 +283,12 @@ def sweep_tree(job: Job, starts, ends, coarse: bool):
     return job.done(OUT, OK)
 
 
-def cut(starts: np.ndarray, ends: np.ndarray, offsets: np.ndarray | None) -> list[int]:
-    """Where to cut the frames into parts, by the data alone: at the start of a key where one is near, and only as often as
+def cut(n: int, twice, offsets: np.ndarray | None) -> list[int]:
+    """Where to cut n frames into parts, by the data alone: at the start of a key where one is near, and only as often as
     what must be read twice (the frames at the cuts) stays small."""
-    n = len(starts)
     parts = min(PARTS, n // ROWS_A_PART)
     while parts > 1:
-        cuts, twice = [0], 0
+        cuts, again = [0], 0
         for k in range(1, parts):
             place = n * k // parts
             if offsets is not None:
@@ -303,8 +297,8 @@ def cut(starts: np.ndarray, ends: np.ndarray, offsets: np.ndarray | None) -> lis
                     place = near
             if cuts[-1] < place < n:
                 cuts.append(place)
-                twice += max(int(ends[place - 1]) - int(starts[place]), 0)
-        if twice <= n // 4:
+                again += max(twice(place), 0)
+        if again <= n // 4:
             return [*cuts, n]
         parts //= 2
     return [0, n]

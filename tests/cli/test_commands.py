@@ -14,6 +14,7 @@ import pytest
 from tests.pipeline.support import JOB, job
 
 ROOT = Path(__file__).resolve().parents[2]
+REPLAY = [part for key in ("format=replay", "order_by=arrived", "rows=50") for part in ("--set", f"source.{key}")]
 COMMANDS = ("run", "demo", "explain", "bench", "algorithms", "doctor")
 
 
@@ -112,7 +113,7 @@ def test_explain(tmp_path: Path) -> None:
     batch = slidewise("explain", path)
     assert batch.returncode == 0
     assert "algorithm" in batch.stdout
-    stream = slidewise("run", path, "--explain", "--set", "mode=stream", "--json")
+    stream = slidewise("run", path, "--explain", "--set", "mode=stream", *REPLAY, "--json")
     assert stream.returncode == 0
     assert json.loads(stream.stdout)["stream"]["watermark"] == "10m behind the youngest event"
 
@@ -149,6 +150,7 @@ format = "jdbc"
 url = "jdbc:nowhere://db/x?password=hush-hush"
 table = "t"
 password = "${DB_PASSWORD}"
+user = "${DB_USER}"
 options = { "oracle.net.wallet_password" = 31415926, truststorePassword = "mum-is-the-word" }
 [spark.conf]
 "spark.hadoop.fs.s3a.secret.key" = "under-the-rose"
@@ -156,13 +158,14 @@ options = { "oracle.net.wallet_password" = 31415926, truststorePassword = "mum-i
     text = JOB.replace('[sink]\nformat = "memory"\n', sink)
     assert text != JOB
     job_file = str(job(tmp_path, text))
-    environment = {"DB_PASSWORD": "tell-nobody", "SLIDEWISE_TRACEBACK": "1" if code == 1 else "", "TMPDIR": str(tmp_path)}
+    environment = {"DB_PASSWORD": "tell-nobody", "DB_USER": "behind-the-arras", "TMPDIR": str(tmp_path)}
+    environment["SLIDEWISE_TRACEBACK"] = "1" if code == 1 else ""
     done = slidewise("run", job_file, *more, traceback=code == 1, **environment)
     assert done.returncode == code, done.stderr
     logs = [file.read_text(encoding="utf-8") for file in tmp_path.glob("slidewise-*.log")]
     assert len(logs) == (code == 1)
     told = "\n".join([done.stdout, done.stderr, *logs])
-    for secret in ("tell-nobody", "hush-hush", "31415926", "mum-is-the-word", "under-the-rose"):
+    for secret in ("tell-nobody", "behind-the-arras", "hush-hush", "31415926", "mum-is-the-word", "under-the-rose"):
         assert secret not in told
 
 

@@ -102,7 +102,7 @@ def test_what_a_stream_ends_with() -> None:
     summary.steps.append(Step(0, 1200, 0.5, None, {"in": 1200, "out": 1300, "touched": 100, "bad": 0}))
     summary.rows = 1200
     told = _ended(summary.ended())
-    assert "1 micro-batch, 1,300 results; touched 100" in told
+    assert "1 micro-batch, 1,300 results; 100 given again" in told
     assert "stream.flush" not in told
     summary.waiting = True
     assert "--set stream.flush=true" in _ended(summary)

@@ -33,6 +33,17 @@ An error occurred while calling o371.load.
 : org.apache.spark.SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure
 \tat org.apache.spark"""
 OTHER_SOURCE = DELTA.replace("delta", "nosuch")
+HOLLOW = """\
+An error occurred while calling o56.collectToPython.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 48.0 failed 1 times
+\tat org.apache.spark
+Caused by: org.apache.spark.SparkIllegalArgumentException: CSV header does not conform to the schema.
+ Header: id, ts
+ Schema: ts, id
+\tat org.apache.spark
+\t... 19 more"""
 GATEWAY = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
 IVY = 'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: org.example#nothing_2.13;0.0.1: not found]'
 
@@ -43,6 +54,12 @@ IVY = 'Exception in thread "main" java.lang.RuntimeException: [unresolved depend
         (OURS, "total: 9223372036854775808 leaves int64"),
         (PYTHON, "IndexError: list index out of range"),
         (JAVA, "PSQLException: FATAL: password authentication failed for user"),
+        (HOLLOW, "SparkIllegalArgumentException: CSV header does not conform to the schema. Header: id, ts Schema: ts, id"),
+        (
+            f"[STREAM_FAILED] Query [id = 7, runId = 8] terminated with exception: {HOLLOW.splitlines()[3][11:]}\n{HOLLOW}",
+            "SparkIllegalArgumentException: CSV header does not conform to the schema. Header: id, ts Schema: ts, id",
+        ),
+        ("[STREAM_FAILED] Query [id = 7] terminated with exception: no room left", "no room left"),
         (IN_A_SINK, "PSQLException: FATAL: password authentication failed for user"),
         ("[TABLE_ALREADY_EXISTS] features is there\nSQLSTATE: 42P07", "[TABLE_ALREADY_EXISTS] features is there"),
         ("", "RuntimeError"),
@@ -68,6 +85,12 @@ def test_a_driver_that_is_not_there() -> None:
     told = words(RuntimeError("o56.save.\n: java.lang.ClassNotFoundException: org.postgresql.Driver\n\tat java.net"))
     assert told.startswith("Spark has no driver org.postgresql.Driver; ")
     assert told.endswith('packages = ["org.postgresql:postgresql:VERSION"]')
+
+
+def test_no_spark_at_all() -> None:
+    told = words(ModuleNotFoundError("No module named 'pyspark'", name="pyspark"))
+    assert told.startswith("Spark is not installed here: ")
+    assert words(ModuleNotFoundError("No module named 'mine'", name="mine")) == "No module named 'mine'"
 
 
 def test_what_java_said_before_it_ended(tmp_path: Path) -> None:

@@ -150,7 +150,9 @@ def test_the_session_is_ready_for_delta(tmp_path: Path) -> None:
     assert conf["spark.sql.catalog.spark_catalog"] == "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     assert conf["spark.sql.extensions"] == "mine", "what stands in the job file wins"
     (tmp_path / "plain").mkdir()
-    assert "spark.sql.extensions" not in settings_of(load(job(tmp_path / "plain")).job)
+    plain = settings_of(load(job(tmp_path / "plain")).job)
+    assert "spark.sql.extensions" not in plain
+    assert plain["spark.sql.session.timeZone"] == "UTC", "on a cluster too"
 
 
 def test_a_delta_table_leaves_out_what_it_has(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +179,9 @@ def test_a_delta_table_is_merged_by_id(spark) -> None:
         "MERGE INTO main.features AS target USING changes AS source ON target.`id` <=> source.`id` AND "
         "target.`card no` <=> source.`card no` WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
     )
-    for statement in (make, merge):  # Spark's own parser has the word
+    _, careful = merging.table_statements("main.features", "delta", "changes", rows.selectExpr("*", "true as late"), ["id"])
+    assert "WHEN MATCHED AND NOT coalesce(source.`late`, false) THEN UPDATE" in careful
+    for statement in (make, merge, careful):  # Spark's own parser has the word
         spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
 
 

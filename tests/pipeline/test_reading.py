@@ -86,6 +86,14 @@ def test_the_environment_and_what_is_secret(tmp_path: Path, monkeypatch: pytest.
     assert hidden == f"cannot reach {STARS} with {STARS}"
 
 
+def test_what_is_shown_is_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes from the environment stays there, whatever the key is called and however short it is."""
+    monkeypatch.setenv("WHERE", "abc")
+    document = read(job(tmp_path), ["sink={ format = 'parquet', path = '${WHERE}/out', options = { plain = '${WHERE}' } }"])
+    assert document.job.sink.path == "abc/out"
+    assert document.shown()["sink"] == {"format": "parquet", "path": "${WHERE}/out", "options": {"plain": "${WHERE}"}}
+
+
 def test_a_message_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_URL", "jdbc:derby:x")
     monkeypatch.setenv("DB_PASSWORD", "tell-nobody")

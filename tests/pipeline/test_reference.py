@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from slidewise.pipeline import load, reference, schema
+from slidewise.pipeline import load, reference, run, schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "job-file.md"
 
@@ -26,7 +26,7 @@ def test_every_key_is_described() -> None:
 
 
 def test_its_examples_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them are whole job files, and pass every check there is before Spark starts."""
+    """All of them are whole job files, and pass every check there is before Spark starts; what needs no Spark runs."""
     examples = re.findall(r"```toml\n(.*?)```", reference(), re.S)
     assert len(examples) == 3
     monkeypatch.setenv("KAFKA_LOGIN", "x")
@@ -34,7 +34,10 @@ def test_its_examples_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "incoming").mkdir()
     table = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC")), "card": ["a"], "cents": [1]})
     pq.write_table(table, tmp_path / "payments")
-    (tmp_path / "labels.csv").touch()
+    (tmp_path / "labels.csv").write_text("card_number,ts,fraud\na,1970-01-01 00:30:00,true\n", encoding="utf-8")
     for number, example in enumerate(examples):
         (tmp_path / f"{number}.toml").write_text(example, encoding="utf-8")
-        load(tmp_path / f"{number}.toml")
+        checked = load(tmp_path / f"{number}.toml")
+        if checked.job.engine == "local":
+            run(checked)
+            assert pq.read_table(tmp_path / "training")["total_1h"].to_pylist() == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,13 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from tests.pipeline.support import JOB, events, job
+from tests.pipeline.support import JOB, START, events, job
 
 import slidewise as sw
 from slidewise.errors import JobError, RunError
-from slidewise.pipeline import Summary, latest, load, run
+from slidewise.pipeline import Summary, explain, latest, load, run
 
 REPLAY = ["mode=stream", "source.format=replay", "source.order_by=arrived", "source.step=3h"]
+OPTIONS = '{ createTableColumnTypes = "card VARCHAR(20)" }'
 RESULTS = ("payments_1h", "total_1h", "largest_1h", "payments_5r", "total_5r", "largest_5r")
 
 
@@ -86,6 +88,7 @@ def test_local_as_of(tmp_path: Path) -> None:
     by_hand = sw.as_of(queries, events(), time="ts", by="card", windows=["1h"], aggs=aggs, query_time="asked", query_by="who")
     assert found["total_1h"].to_pylist() == by_hand["total_1h"].to_pylist()
     assert found.num_rows == 20
+    assert "total" in str(explain(load(job(tmp_path, JOB + as_of))))
 
 
 def test_an_operator_of_a_file(tmp_path: Path) -> None:
@@ -200,6 +203,25 @@ def test_a_database_keeps_the_latest_revision(spark, tmp_path: Path, expected: p
     found = spark.read.format("jdbc").option("url", url).option("dbtable", "features").load().toArrow()
     assert found.num_rows == 200
     same(found, expected)
+
+
+@pytest.mark.parametrize("sink", ["memory", "jdbc"])
+def test_a_late_event_takes_the_place_of_no_result(spark, tmp_path: Path, sink: str) -> None:
+    """With `emit = "latest"` it has the key of a row that is there."""
+    url = f"jdbc:derby:{tmp_path}/db;create=true"
+    place = [] if sink == "memory" else [f"sink={{format='jdbc', url='{url}', table='features', options={OPTIONS}}}"]
+    straggling = events(3).set_column(1, "ts", pa.array([START] * 3, pa.timestamp("us", tz="UTC")))
+    straggling = straggling.set_column(2, "arrived", pa.array([START + timedelta(hours=10)] * 3, pa.timestamp("us", tz="UTC")))
+    straggling = straggling.set_column(3, "card", pa.array(["c0", "c1", "c2"])).set_column(0, "id", pa.array([200, 201, 202]))
+    path = job(tmp_path, table=pa.concat_tables([events(), straggling]))
+    late = ['order="id"', "emit=latest", "stream.watermark=1h", "stream.late=side", "sink.merge=true"]
+    summary = run(load(path, [*REPLAY, *place, *late]))
+    found = summary.table
+    if sink == "jdbc":
+        found = spark.read.format("jdbc").option("url", url).option("dbtable", "features").load().toArrow()
+    assert summary.counts["late"] == summary.counts["side"] == 3
+    assert sorted(found["card"].to_pylist()) == ["c0", "c1", "c2"]
+    assert None not in found["payments_1h"].to_pylist()
 
 
 def test_history_fills_the_windows(spark, tmp_path: Path, expected: pa.Table) -> None:

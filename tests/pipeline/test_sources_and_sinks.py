@@ -142,6 +142,13 @@ def test_text_files(spark, tmp_path: Path, expected: pa.Table, kind: str, mode: 
     assert len(summary.steps) == (2 if mode == "stream" else 0)
 
 
+def test_columns_in_another_order_are_not_mixed_up(spark, tmp_path: Path) -> None:
+    """Spark takes them by their places, and would read one as the other."""
+    (tmp_path / "in.csv").write_text("id,ts,card,paid,amount\n1,2024-01-01 00:00:00,a,true,5\n", encoding="utf-8")
+    with pytest.raises(RunError, match="header"):
+        start(tmp_path, text=with_source(f'format = "csv"\npath = "in.csv"\n{COLUMNS}'))
+
+
 def test_the_rate(spark, tmp_path: Path) -> None:
     text = """\
 time = "timestamp"

@@ -78,6 +78,19 @@ def _told(checked: Checked) -> str:
     return f"A {job.mode} from {source} to {sink}, {results} result column{'s' if results != 1 else ''}."
 
 
+_COUNTS = {
+    "touched": "given again",
+    "corrected": "events out of order",
+    "late": "late",
+    "side": "put aside",
+    "dropped": "dropped",
+    "double": "seen before",
+    "bad": "without a time",
+    "ahead": "too far ahead",
+}
+"""The engine's counts in a reader's words, as they stand at the end of a run."""
+
+
 def _ended(summary: Summary) -> str:
     if summary.mode == "stream" and summary.state == "finished" and not summary.steps:
         return f"{summary.name}: nothing new since the last run; results in {summary.sink}"
@@ -87,8 +100,7 @@ def _ended(summary: Summary) -> str:
     text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s{rows}{where}"
     if summary.mode != "stream":
         return text
-    counts = {key: value for key, value in summary.counts.items() if key not in ("in", "out") and value}
-    told = ", ".join(f"{key} {value:,}" for key, value in counts.items())
+    told = ", ".join(f"{summary.counts[key]:,} {word}" for key, word in _COUNTS.items() if summary.counts.get(key))
     batches = "1 micro-batch" if len(summary.steps) == 1 else f"{len(summary.steps):,} micro-batches"
     text += f"\n{batches}, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
     if summary.state == "stopped":

@@ -2,7 +2,8 @@
 
     schema.py       what may stand in a file; the reference page is made from it (reference.py)
     reading.py      text -> document: TOML, --set, environment, shape (positions.py, shape.py, problems.py, secrets.py)
-    checking.py     document -> a job that may run (columns.py, operators.py, meaning.py, types.py, places.py, packages.py, flat.py)
+    checking.py     document -> a job that may run (columns.py, operators.py, meaning.py, types.py, places.py, packages.py,
+                    flat.py; about.py: which key an engine's words are about)
     running.py      run it: on Spark (session.py, sources.py, sinks.py, merging.py, ownership.py) or here (local.py); failing.py
     plan.py         how a job would be computed
     progress.py     what a run tells; latest.py: the last revision of each result; replay.py: a file as a stream

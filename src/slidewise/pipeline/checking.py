@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,17 +17,18 @@ import pyarrow as pa
 from slidewise.algorithms import MODULES
 from slidewise.errors import SlidewiseError
 from slidewise.pipeline import meaning, packages, schema
+from slidewise.pipeline.about import about
 from slidewise.pipeline.columns import columns_of
 from slidewise.pipeline.flat import not_flat
 from slidewise.pipeline.places import paths_that_meet
 from slidewise.pipeline.problems import Problem, listed, meant
-from slidewise.pipeline.reading import Document, read
+from slidewise.pipeline.reading import Document, is_local, read
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
 from slidewise.windows.duration import nanoseconds
 
 MERGE_TABLES = ("delta", "iceberg")
-_LOCAL = re.compile(r"^local(\[(\d+|\*)(,\s*\d+)?\])?$")
+_LOCAL = re.compile(r"^local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?$")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def check(document: Document) -> Checked:
     found: list[Problem] = []
     columns, more = columns_of(document, job.source, ("source",), streams=job.mode == "stream")
     found += more
+    found += _history(document, columns)
+    found += _time_of_a_stream(job, columns)
     for part in (_stream, _batch, _sink, packages.missing, paths_that_meet, _session):
         found += part(document)
     windows = meaning.windows_of(job, found)
@@ -87,35 +91,35 @@ def _unknown_columns(job: schema.Job, windows: Any, aggregates: Any, columns: pa
 
 def _plan(document: Document, arguments: dict[str, Any], columns: pa.Schema | None) -> None:
     """What the engine itself says to the request."""
-    job = document.job
+    stream = meaning.stream_arguments(document.job) if document.job.mode == "stream" else {}
+    stream.pop("buckets", None)
     known = {key: value for key, value in arguments.items() if key not in ("query_time", "query_by")}
-    try:
-        asked = request(**known, as_of=job.as_of is not None)
+
+    def ask(arguments: dict[str, Any], stream: dict[str, Any]) -> None:
+        asked = request(**arguments, as_of=document.job.as_of is not None)
         if columns is None:
             return
-        if job.as_of is None:
-            asked.check_columns(columns.names)
-        if job.mode == "stream":
+        asked.check_columns(columns.names, kept=_kept(document))
+        if document.job.mode == "stream":
             from slidewise.live.spec import stream_spec
 
-            given = meaning.stream_arguments(job)
-            given.pop("buckets", None)
-            _ = stream_spec(asked, columns, **given).output_schema  # finds out the types of all results
+            _ = stream_spec(asked, columns, **stream).output_schema  # finds out the types of all results
         else:
             make_plan(asked, columns)
+
+    try:
+        ask(known, stream)
     except SlidewiseError as error:
-        raise document.origin.error([Problem(_about(str(error), job), str(error))]) from None
+        found = Problem(about(str(error), document.job, ask, known, stream), str(error))
+        raise document.origin.error([found]) from None
 
 
-def _about(message: str, job: schema.Job) -> tuple[str, ...]:
-    """The key that an engine's message begins with, if it is one of the job's."""
-    word = re.match(r"\w+", message)
-    name = word.group() if word else ""
-    if message.startswith(("the window", "two results", "the result column")):
-        return ("windows",) if message.startswith("the window") else ("aggregates",)
-    if name in schema.Job.__struct_fields__:
-        return (name,)
-    return ("stream", name) if job.stream is not None and name in schema.StreamTable.__struct_fields__ else ()
+def _kept(document: Document) -> list[str] | None:
+    """The columns that stand beside the results of `as_of`, as far as they are known; None: the source's."""
+    if document.job.as_of is None:
+        return None
+    columns, _ = columns_of(document, document.job.as_of.queries, ("as_of", "queries"), streams=False)
+    return [] if columns is None else columns.names
 
 
 # ---- parts that need each other -----------------------------------------------------------------------------------------
@@ -129,6 +133,10 @@ def _stream(document: Document) -> Iterator[Problem]:
         yield Problem(("engine",), 'runs batches only; leave it out, or take mode = "batch"')
     if job.as_of is not None:
         yield Problem(("as_of",), 'is for batches: features for rows that are there; take mode = "batch"')
+    path = job.source.path if isinstance(job.source, schema.Files) else None
+    if path is not None and is_local(path) and Path(document.path(path)).is_file():
+        told = f'"{path}" is a file, and a stream reads a folder that files come into; name that, or take format = "replay"'
+        yield Problem(("source", "path"), told)
     if stream is None:
         yield Problem(("mode",), 'a stream needs a table [stream], with at least watermark = "10m"')
         return
@@ -149,6 +157,29 @@ def _stream(document: Document) -> Iterator[Problem]:
     yield from _durations(stream)
 
 
+def _time_of_a_stream(job: schema.Job, columns: pa.Schema | None) -> Iterator[Problem]:
+    if job.mode != "stream" or columns is None or job.time not in columns.names:
+        return
+    kind = columns.field(job.time).type
+    if not pa.types.is_timestamp(kind) and not pa.types.is_integer(kind):
+        yield Problem(("time",), f'a stream\'s time is a timestamp or a whole number, and "{job.time}" is {kind}')
+    elif job.stream is not None and job.stream.max_ahead is not None and pa.types.is_integer(kind):
+        told = f'compares with the clock on the wall, and "{job.time}" holds plain numbers; leave it out'
+        yield Problem(("stream", "max_ahead"), told)
+
+
+def _history(document: Document, columns: pa.Schema | None) -> Iterator[Problem]:
+    """What fills a stream's windows has the stream's columns."""
+    job = document.job
+    if job.mode != "stream" or job.history is None:
+        return
+    known, found = columns_of(document, job.history, ("history",), streams=False)
+    yield from found
+    for name in columns.names if columns is not None and known is not None else ():
+        if name not in known.names:
+            yield Problem(("history",), f'has no column "{name}", which the source has; there is {listed(known.names)}')
+
+
 def _durations(stream: schema.StreamTable) -> Iterator[Problem]:
     for key in ("watermark", "keep", "max_ahead", "ttl"):
         value = getattr(stream, key)
@@ -159,6 +190,8 @@ def _durations(stream: schema.StreamTable) -> Iterator[Problem]:
             nanoseconds(stream.trigger)
         except SlidewiseError:
             yield Problem(("stream", "trigger"), f'cannot read "{stream.trigger}"{_trigger_hint(stream.trigger)}')
+        else:
+            yield from _tried(("stream", "trigger"), lambda: _not_negative(stream.trigger))
 
 
 def _trigger_hint(given: str) -> str:
@@ -188,7 +221,12 @@ def _batch(document: Document) -> Iterator[Problem]:
             told = 'engine = "local" writes parquet, csv, json, console or memory; leave the engine out'
             yield Problem(("sink", "format"), told)
         yield from _options_of_spark(job)
+    if isinstance(job.source, schema.KafkaSource) and job.source.starting == "latest":
+        yield Problem(("source", "starting"), 'a batch takes what is there, and after "latest" there is nothing; take "earliest"')
     if job.as_of is not None:
+        for key, usual in (("emit", "event"), ("ties", "peers"), ("exclude_current", False)):
+            if getattr(job, key) != usual:
+                yield Problem((key,), "has no say with as_of, which gives a row for each query; leave it out")
         columns, more = columns_of(document, job.as_of.queries, ("as_of", "queries"), streams=False)
         yield from more
         if columns is None or more:
@@ -213,6 +251,8 @@ def _options_of_spark(job: schema.Job) -> Iterator[Problem]:
 
 def _sink(document: Document) -> Iterator[Problem]:
     job, sink = document.job, document.job.sink
+    if isinstance(sink, schema.JdbcSink) and not sink.url.lower().startswith("jdbc:"):
+        yield Problem(("sink", "url"), 'must be a JDBC address, such as "jdbc:postgresql://host/database"')
     if not getattr(sink, "merge", False) or job.mode != "stream":
         return
     if not job.id and job.emit == "event":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,8 +26,8 @@ def columns_of(document: Document, source: schema.Source, key: Key, streams: boo
         return RATE, []
     declared, found = _declared(getattr(source, "schema", {}), key)
     path = getattr(source, "path", None)
-    if path is not None and is_local(path) and not Path(document.path(path)).exists() and "*" not in path:
-        found.append(Problem((*key, "path"), f'no file or folder "{path}"{_neighbour(Path(document.path(path)))}'))
+    if path is not None and is_local(path):
+        found += _not_there(document, path, key, streams)
     if isinstance(source, schema.ReplaySource) and not found:
         return _of_replay(document, source, key, found)
     if found or declared is not None:
@@ -34,12 +35,24 @@ def columns_of(document: Document, source: schema.Source, key: Key, streams: boo
     if isinstance(source, (schema.SocketSource, schema.KafkaSource)) and source.value == "text":
         return TEXT, []
     if isinstance(source, (schema.ParquetSource, schema.DeltaSource)):
-        known = _of_parquet(document, source.path) if isinstance(source, schema.ParquetSource) else None
-        if known is None and streams and isinstance(source, schema.ParquetSource):
+        known = _of_parquet(document, source.path, key, found) if isinstance(source, schema.ParquetSource) else None
+        if known is None and streams and not found and isinstance(source, schema.ParquetSource):
             found.append(Problem(key, 'a stream needs the key "schema": there are no files yet that would tell the columns'))
         return known, found
     found.append(Problem(key, f'needs the key "schema", the columns and their types: [{".".join(map(str, key))}.schema]'))
     return None, found
+
+
+def _not_there(document: Document, path: str, key: Key, streams: bool) -> list[Problem]:
+    """A path that leads nowhere. A stream's pattern may find its first file later; those in braces only Spark can read."""
+    place = Path(document.path(path))
+    if place.exists():
+        return []
+    if not set(path) & set("*?[{"):
+        return [Problem((*key, "path"), f'no file or folder "{path}"{_neighbour(place)}')]
+    if streams or "{" in path or glob.glob(str(place)):
+        return []
+    return [Problem((*key, "path"), f'no file is called "{path}"')]
 
 
 def _declared(columns: dict[str, str], key: Key) -> tuple[pa.Schema | None, list[Problem]]:
@@ -52,16 +65,18 @@ def _declared(columns: dict[str, str], key: Key) -> tuple[pa.Schema | None, list
     return (pa.schema(fields) if fields and not found else None), found
 
 
-def _of_parquet(document: Document, path: str) -> pa.Schema | None:
+def _of_parquet(document: Document, path: str, key: Key, found: list[Problem]) -> pa.Schema | None:
     import pyarrow.dataset as ds
 
     if not is_local(path):
         return None
     try:
-        found = ds.dataset(document.path(path), format="parquet", partitioning="hive").schema
+        known = ds.dataset(document.path(path), format="parquet", partitioning="hive").schema
     except (OSError, pa.ArrowException):
+        if Path(document.path(path)).is_file():
+            found.append(Problem((*key, "path"), f'"{path}" is no Parquet file'))
         return None
-    return found if found.names else None
+    return known if known.names else None
 
 
 def _of_replay(

@@ -10,6 +10,12 @@ from slidewise.pipeline.packages import DRIVERS, coordinates
 _OURS = re.compile(r"^(?:\S*\s)?slidewise\.errors\.(?P<kind>\w+): (?P<message>.*)$", re.M)
 _PYTHON = re.compile(r"^(?P<kind>(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)): (?P<message>.+)$", re.M)
 _JAVA = re.compile(r"^(?:: |Exception in thread \"main\" )(?:[\w.$]+\.)?(?P<kind>[A-Z]\w*): (?P<message>.+)$", re.M)
+_CAUSE = re.compile(
+    r"^Caused by: (?:[\w.$]+\.)?(?P<kind>[A-Z]\w*): (?P<message>.+?)(?=^\s+at |^Caused by|^\s+\.\.\. |\Z)", re.M | re.S
+)
+_STREAM = re.compile(r"\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: ")
+_HOLLOW = re.compile(r"Exception thrown in awaitResult|Job aborted|FAILED_READ_FILE|Encountered error while reading file")
+"""What Spark says when something below it went wrong."""
 _NO_SOURCE = re.compile(r"Failed to find (?:the )?data source: (?P<kind>\w+)")
 _NO_DRIVER = re.compile(r"SQLException: No suitable driver|ClassNotFoundException: (?P<name>[\w.]+(?:Driver|JDBC))\b")
 _UNRESOLVED = re.compile(r"unresolved dependency: (?P<group>[^#\s]+)#(?P<artifact>[^;\s]+);(?P<version>[^:\s]+): (?P<why>[^],]+)")
@@ -18,6 +24,8 @@ _UNRESOLVED = re.compile(r"unresolved dependency: (?P<group>[^#\s]+)#(?P<artifac
 def words(error: BaseException, log: Path | None = None) -> str:
     """One readable message from Spark's. log: what it wrote, for the case that it died before it could speak to us."""
     text = str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name == "pyspark":
+        return 'Spark is not installed here: pip install "slidewise[spark]", or take engine = "local" for a batch of files'
     if "JAVA_GATEWAY_EXITED" in text and log is not None and log.exists():
         text = f"{log.read_text(encoding='utf-8', errors='replace')}\n{text}"
     lost = _UNRESOLVED.search(text)
@@ -33,7 +41,7 @@ def words(error: BaseException, log: Path | None = None) -> str:
         package = next((package for name, package in DRIVERS.values() if name == driver["name"]), "GROUP:ARTIFACT")
         what = f"driver {driver['name']}" if driver["name"] else "driver for this address"
         return f'Spark has no {what}; name its package under [spark]: packages = ["{package}:VERSION"]'
-    return _ours(text) or _python(text) or _java(text) or _first(text) or type(error).__name__
+    return _ours(text) or _python(text) or _spark(_STREAM.sub("", text)) or type(error).__name__
 
 
 def _ours(text: str) -> str | None:
@@ -45,6 +53,15 @@ def _ours(text: str) -> str | None:
 def _python(text: str) -> str | None:
     found = [m for m in _PYTHON.finditer(text) if not m["kind"].startswith(("org.", "java.", "py4j."))]
     return f"{found[-1]['kind'].rsplit('.', 1)[-1]}: {found[-1]['message']}" if found else None
+
+
+def _spark(text: str) -> str | None:
+    """What Spark says, or what it says of the cause where that is all it has to say."""
+    said = _java(text) or _first(text)
+    causes = [found for found in _CAUSE.finditer(text) if not _HOLLOW.search(found["message"])]
+    if said is None or not causes or not _HOLLOW.search(said):
+        return said
+    return f"{causes[-1]['kind']}: {' '.join(causes[-1]['message'].split())}"
 
 
 def _java(text: str) -> str | None:

@@ -188,6 +188,8 @@ def _split(arguments: str) -> Iterator[str]:
 def _read(text: str, whole: str) -> Any:
     if _WORD.match(text) and text not in ("true", "false", "inf", "nan"):
         return text
+    if text == "*":
+        raise wrong(f'"{whole}": give a column; rows are counted by "count()"')
     try:
         return tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:

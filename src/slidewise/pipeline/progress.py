@@ -21,7 +21,7 @@ class Step:
     seconds: float
     watermark: str | None
     counts: dict[str, int]
-    """The engine's: in, out, late, corrected, touched, dropped, double, bad, ahead ..."""
+    """The engine's: in, out, late, corrected, touched, side, dropped, double, bad, ahead ..."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def tasks_told(spark: Any, note: Callable[[str], None]) -> Iterator[None]:
         watcher.join()
 
 
-FLOWS = ("in", "out", "late", "corrected", "touched", "dropped", "double", "bad", "ahead")
+FLOWS = ("in", "out", "late", "corrected", "touched", "side", "dropped", "double", "bad", "ahead")
 """Counts that add up over micro-batches; the others are levels."""
 
 

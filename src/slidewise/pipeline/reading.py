@@ -49,6 +49,7 @@ class Document:
 
     job: Job
     raw: dict[str, Any]
+    """As it is written, with `--set` and without what the environment holds: `${NAME}` stays what it is."""
     origin: Origin
 
     def __repr__(self) -> str:
@@ -63,7 +64,7 @@ class Document:
         return str((self.origin.file.parent / Path(text).expanduser()).absolute()) if is_local(text) else text
 
     def shown(self) -> dict[str, Any]:
-        """The document without its secrets."""
+        """The document without its secrets: those in it, and those of the environment."""
         return masked(self.raw)
 
 
@@ -81,20 +82,20 @@ def read(file: str | os.PathLike[str], settings: Sequence[str] = ()) -> Document
     overridden = dict(_override(raw, setting) for setting in settings)
     found: list[Problem] = []
     taken: set[str] = set()
-    raw = _with_environment(raw, (), found, taken)
-    origin = Origin(path, lines, overridden, Secrets(raw, taken))
-    found += problems_of(raw, msgspec.inspect.type_info(Job))
+    full = _with_environment(raw, (), found, taken)
+    origin = Origin(path, lines, overridden, Secrets(full, taken))
+    found += problems_of(full, msgspec.inspect.type_info(Job))
     if found:
         raise origin.error(found)
     try:
-        return Document(msgspec.convert(raw, Job), raw, origin)
+        return Document(msgspec.convert(full, Job), raw, origin)
     except msgspec.ValidationError as error:
         raise origin.error([Problem((), str(error))]) from None
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise JobError(f"no job file {path}{_neighbours(path)}") from None
     except IsADirectoryError:

@@ -55,7 +55,7 @@ Result columns are named after aggregate and window: `total_1h`, `p95_100r`.
 - `--set key=value` changes one key for one run: `--set mode=batch --set sink.path=backfill`.
 - `${NAME}` in any text is taken from the environment; `$$` is a dollar sign. What comes from there, and values whose names
   say so (`password`, `token`, ...), are never printed.
-- Paths are relative to the job file.
+- Paths are relative to the job file. Times without a zone are UTC.
 - `--dry-run` checks and stops; `--explain` shows the plan and stops.
 - Ctrl-C ends a stream after the micro-batch that runs; the next run goes on there. A batch is given up at
   once, and nothing of it is in the way of the next run.
@@ -100,7 +100,7 @@ user = "features"
 password = "${DB_PASSWORD}"
 merge = true
 
-[spark]
+[spark]                                    # Kafka's package has the version of your PySpark
 packages = ["org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "org.postgresql:postgresql:42.7.4"]
 ```
 

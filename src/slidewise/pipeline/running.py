@@ -65,10 +65,12 @@ def run(
                 return _run_stream(checked, summary, spark, on_step, stop or threading.Event(), show or _print)
             with contextlib.nullcontext() if note is None else tasks_told(spark, note):
                 return _run_batch(checked, summary, spark, stop or threading.Event(), show or _print)
-    except SlidewiseError:
-        raise
     except Exception as error:
-        failed = RunError(document.origin.secrets.hide(words(error, log)))
+        said = str(error) if isinstance(error, SlidewiseError) else words(error, log)
+        hidden = document.origin.secrets.hide(said)
+        if isinstance(error, SlidewiseError) and hidden == said:
+            raise
+        failed = RunError(hidden)
         failed.hide = document.origin.secrets.hide  # type: ignore[attr-defined]  # for whoever shows where it came from
         raise failed from error
 
@@ -256,9 +258,9 @@ def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter) -> None:
 
 
 def _sink_name(checked: Checked) -> str:
-    sink = checked.job.sink
-    where = getattr(sink, "path", None) or getattr(sink, "table", None) or getattr(sink, "topic", None)
-    return f"{sink.__struct_config__.tag}{f' {where}' if where else ''}"
+    sink = checked.document.shown()["sink"]
+    where = sink.get("path") or sink.get("table") or sink.get("topic")
+    return f"{checked.job.sink.__struct_config__.tag}{f' {where}' if where else ''}"
 
 
 def _print(table: pa.Table, title: str) -> None:

@@ -41,7 +41,8 @@ class ParquetSource(Files, tag_field="format", tag="parquet"):
 
 
 class CsvSource(Files, tag_field="format", tag="csv"):
-    """CSV files. Needs a `schema`."""
+    """CSV files. Needs a `schema`: all columns, in the order of the files. Spark takes them by their places; a first line with
+    other names is an error."""
 
     header: bool = True
     """Whether the first line holds the names of the columns."""
@@ -195,8 +196,8 @@ class StreamTable(Table):
 
 
 class DeadLetters(Table):
-    """Where late events go that correct nothing any more; without it they stay in the sink, marked by the column
-    `late`."""
+    """Where late events go that correct nothing any more, with the columns they came with (with `emit` other than `event`: key and
+    time); without it they stay in the sink, marked by the column `late`."""
 
     path: str
     """A folder; relative to the job file."""
@@ -251,7 +252,8 @@ class MemorySink(Table, tag_field="format", tag="memory"):
     """An Arrow table in this process, for `slidewise.pipeline.run` in Python."""
 
     merge: bool = False
-    """Streams: keep one row for each `id`, its latest revision, instead of every revision."""
+    """Streams: keep one row for each `id`, its latest revision, instead of every revision; of each key with `emit = "latest"`,
+    of each key and boundary with `"slide"`. A late event never takes the place of a result."""
 
 
 class KafkaSink(Table, tag_field="format", tag="kafka"):
@@ -268,7 +270,8 @@ class KafkaSink(Table, tag_field="format", tag="kafka"):
 
 class JdbcSink(Table, tag_field="format", tag="jdbc"):
     """A database table. With `merge`, a micro-batch that is sent again changes nothing; without, rows may come
-    twice."""
+    twice. Text that identifies rows needs a type that the database compares, which Spark's own choice in Derby and Db2 is not:
+    `options = { createTableColumnTypes = "payment VARCHAR(40)" }`."""
 
     url: str
     """The JDBC address. Never printed; take what is secret from the environment: `${DB_URL}`."""
@@ -282,7 +285,8 @@ class JdbcSink(Table, tag_field="format", tag="jdbc"):
     """The driver's Java class; known for PostgreSQL, MySQL, MariaDB, SQL Server, Oracle, Db2, H2 and SQLite. Its package must
     be in `spark.packages`, or its file in the setting `spark.jars`."""
     merge: bool = False
-    """Streams: keep one row for each `id`, its latest revision, instead of every revision."""
+    """Streams: keep one row for each `id`, its latest revision, instead of every revision; of each key with `emit = "latest"`,
+    of each key and boundary with `"slide"`. A late event never takes the place of a result."""
     mode: Literal["error", "overwrite", "append"] = "error"
     """Batches: what to do where something is already."""
     options: Options = field(default_factory=dict)
@@ -299,7 +303,8 @@ class TableSink(Table, tag_field="format", tag="table"):
     provider: str | None = None
     """What it is stored as, if it is made here: parquet, delta, iceberg ..."""
     merge: bool = False
-    """Streams: keep one row for each `id`, its latest revision, instead of every revision."""
+    """Streams: keep one row for each `id`, its latest revision, instead of every revision; of each key with `emit = "latest"`,
+    of each key and boundary with `"slide"`. A late event never takes the place of a result."""
     mode: Literal["error", "overwrite", "append"] = "error"
     """Batches: what to do where something is already."""
     options: Options = field(default_factory=dict)
@@ -366,8 +371,8 @@ class Job(Table, kw_only=True):
     origin: str | int | None = None
     """Where boundaries are counted from."""
     algorithm: str = "auto"
-    """`auto`, or one of `slidewise algorithms`."""
+    """Batches: `auto`, or one of `slidewise algorithms`. Streams have one structure for all; `slidewise explain` tells which."""
     prefer: Literal["throughput", "latency", "memory"] = "throughput"
-    """What the choice of algorithms is to favour."""
+    """Batches: what the choice of algorithms is to favour."""
     spark: SparkTable = field(default_factory=SparkTable)
     """The Spark session."""

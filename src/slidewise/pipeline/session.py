@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _DEFAULTS = {
     # Not the old INT96, in which a moment loses that it is one in UTC.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Times without a zone are UTC, here and wherever the job runs.
+    "spark.sql.session.timeZone": "UTC",
 }
 
 

@@ -22,14 +22,12 @@ import pyarrow as pa
 
 from slidewise.pipeline import schema
 from slidewise.pipeline.checking import Checked
-from slidewise.pipeline.latest import latest, merge_keys
+from slidewise.pipeline.latest import LATE, latest, merge_keys
 from slidewise.pipeline.packages import driver_of
 from slidewise.pipeline.reading import Document, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-LATE = "late"
 
 
 def options_of(part: Any) -> dict[str, str]:

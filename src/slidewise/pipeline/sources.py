@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +54,9 @@ def _laid_out(document: Document, source: schema.ReplaySource) -> tuple[str, Any
         checkpoint = Path(document.path(stream.checkpoint))
         folder = checkpoint.with_name(f"{checkpoint.name}-replay")
     else:
-        folder = Path(tempfile.mkdtemp(prefix="slidewise-replay-")) / "pieces"
+        place = tempfile.mkdtemp(prefix="slidewise-replay-")
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        folder = Path(place) / "pieces"
     lay_out(table, folder, order_by=source.order_by, rows=source.rows, step=source.step)
     return str(folder), from_arrow_schema(table.schema)
 
@@ -71,6 +75,8 @@ def _files(reader: Any, document: Document, source: Any) -> DataFrame:
         reader = reader if known is None else reader.schema(from_arrow_schema(known))
     if isinstance(source, schema.CsvSource):
         reader = reader.option("header", source.header)
+        if source.header and "enforceSchema" not in source.options:
+            reader = reader.option("enforceSchema", False)  # Spark takes columns by place: let it look at their names
     if source.max_files is not None:
         reader = reader.option("maxFilesPerTrigger", source.max_files)
     return reader.load(document.path(source.path))

@@ -33,6 +33,14 @@ _OTHER_NAMES = {
     "real": "float",
     "varchar": "string",
     "text": "string",
+    "str": "string",
+    "datetime": "timestamp",
+    "int8": "byte",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+    "float32": "float",
+    "float64": "double",
 }
 _DECIMAL = re.compile(r"^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$")
 _ARRAY = re.compile(r"^array<(.*)>$")

@@ -141,22 +141,22 @@ def test_without_history_results_say_that_they_are_not_complete(spark, tmp_path:
 
 
 def test_number_and_zoneless_times(spark, tmp_path: Path) -> None:
-    """A whole number as time, and a timestamp without a zone, in a session whose zone is not UTC."""
+    """A whole number as time, and a timestamp without a zone, in a session whose zone is not UTC; names with dots in them."""
     rows = events(80, seed=29, jitter=100)
-    schema = pa.schema([("id", pa.int64()), ("card", pa.string()), ("at", pa.int64()), ("amount", pa.int64()),
-                        ("wall", pa.timestamp("us")), ("ts", pa.timestamp("us", tz="UTC"))])  # fmt: skip
+    schema = pa.schema([("id", pa.int64()), ("card", pa.string()), ("at", pa.int64()), ("amount.due", pa.int64()),
+                        ("wall", pa.timestamp("us")), ("t.s", pa.timestamp("us", tz="UTC"))])  # fmt: skip
     for row in rows:
-        row["at"], row["wall"] = row["ts"] // SECOND, row["ts"]
+        row["at"], row["wall"], row["t.s"], row["amount.due"] = row["ts"] // SECOND, row["ts"], row["ts"], row["amount"]
     pieces = [table(piece, schema) for piece in cut(rows, 1, 3)]
     write_batches(tmp_path / "in", pieces)
     whole = table(rows, schema)
-    ddl = "id long, card string, at long, amount long, wall timestamp_ntz, ts timestamp"
+    ddl = "id long, card string, at long, `amount.due` long, wall timestamp_ntz, `t.s` timestamp"
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        for column, window, delay in (("at", 600, 300), ("wall", "10m", "5m"), ("ts", "10m", "5m")):
+        for column, window, delay in (("at", 600, 300), ("wall", "10m", "5m"), ("t.s", "10m", "5m")):
             root = tmp_path / column
-            asked = {"time": column, "by": "card", "windows": {"w": window}, "aggs": {"n": sw.count(), "t": sw.sum("amount")}}
+            asked = {"time": column, "by": "card", "windows": {"w": window}, "aggs": {"n": sw.count(), "t": sw.sum("amount.due")}}
             run(sw.rolling(source(spark, tmp_path / "in", ddl), **asked, watermark=delay, id="id"), root)
             expected = {row["id"]: row for row in rows_of(sw.rolling(whole, **asked))}
             assert {i: without(row, "revision", "late") for i, row in final(out(root)).items()} == expected

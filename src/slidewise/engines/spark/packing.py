@@ -13,9 +13,15 @@ structs, maps, intervals) as blobs once more, and `unpack` makes rows of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+
+from slidewise.engines.spark.buckets import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
 
 # No underscore in front: Spark makes named tuples of the rows, and those rename such columns.
 LABEL, KIND, BLOB = "slidewise_label", "slidewise_kind", "slidewise_blob"
@@ -30,8 +36,16 @@ HELD_BYTES = 64 << 20
 """So much of a task's rows is held before blobs are cut."""
 
 
+def packed(df: DataFrame, label: Column, schema: pa.Schema) -> DataFrame:
+    """The columns of this schema as blobs, labelled. They go by place: Spark does not find names with dots in them again."""
+    from pyspark.sql import functions as F
+
+    columns = [F.col(quoted(name)).alias(f"c{place}") for place, name in enumerate(schema.names)]
+    return df.select(label.alias(LABEL), *columns).mapInArrow(Packer(schema), PACKED)
+
+
 class Packer:
-    """For `mapInArrow`: cuts a task's rows into blobs. `schema` is that of the events (without the label)."""
+    """For `mapInArrow`: cuts a task's rows into blobs. The label comes first, then the events' columns as in `schema`."""
 
     def __init__(self, schema: pa.Schema, blob_bytes: int = BLOB_BYTES, held_bytes: int = HELD_BYTES):
         self.schema = schema
@@ -55,7 +69,8 @@ class Packer:
         table = pa.Table.from_batches(batches)
         labels = table[LABEL].to_numpy()
         order = np.argsort(labels, kind="stable")
-        events = fitted(table.drop_columns([LABEL]), self.schema).take(pa.array(order)).combine_chunks()
+        events = table.drop_columns([LABEL]).rename_columns(self.schema.names)
+        events = fitted(events, self.schema).take(pa.array(order)).combine_chunks()
         starts = np.flatnonzero(np.diff(labels[order], prepend=labels[order[0]] - 1))
         ends = np.append(starts[1:], len(order))
         step = max(1, int(self.blob_bytes * len(order) // max(1, events.nbytes)))

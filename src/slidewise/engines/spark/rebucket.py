@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from slidewise.engines.spark.log import Log, decode_head, from_ipc, to_ipc
-from slidewise.engines.spark.packing import BLOB, DROP, KEYS, KIND, LABEL, LOAD, NOTES, PACKED, Packer, table_of
+from slidewise.engines.spark.packing import BLOB, DROP, KEYS, KIND, LABEL, LOAD, NOTES, PACKED, packed, table_of
 from slidewise.errors import InputError, StateError
 
 if TYPE_CHECKING:
@@ -75,9 +75,7 @@ def rebucket(
     count = 0
     for kind, schema in ((KEYS, keys_schema(spec)), (LOAD, spec.log_schema)):
         rows = grouped.applyInArrow(_reader(parcel, kind), _ddl(schema))
-        label = label_column(rows, spec.by, to).alias(LABEL)
-        packed = rows.select(label, *[F.col(f"`{name}`") for name in schema.names]).mapInArrow(Packer(schema), PACKED)
-        for row in packed.toLocalIterator():
+        for row in packed(rows, label_column(rows, spec.by, to), schema).toLocalIterator():
             blob = bytes(row[BLOB])
             moved.append((row[LABEL], kind, blob))
             count += pa.ipc.read_record_batch(pa.py_buffer(blob), schema).num_rows if kind == LOAD else 0

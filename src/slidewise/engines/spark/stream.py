@@ -23,7 +23,7 @@ from slidewise.engines.spark.buckets import default_buckets, label_column, norma
 from slidewise.engines.spark.control import listened
 from slidewise.engines.spark.counts import METRICS, OBSERVED
 from slidewise.engines.spark.log import Limits
-from slidewise.engines.spark.packing import BLOB, LABEL, PACKED, Packer, Unpacker
+from slidewise.engines.spark.packing import BLOB, LABEL, Unpacker, packed
 from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.workers import DEFAULT_BYTES
 from slidewise.errors import InputError, UnsupportedError
@@ -152,9 +152,7 @@ class Road:
 
     def packed(self, df: DataFrame) -> DataFrame:
         """Events as blobs, labelled by bucket."""
-        columns = [_column(name) for name in self.spec.schema.names]
-        label = label_column(df, self.spec.by, self.buckets).alias(LABEL)
-        return df.select(label, *columns).mapInArrow(Packer(self.spec.schema), PACKED)
+        return packed(df, label_column(df, self.spec.by, self.buckets), self.spec.schema)
 
     def opened(self, packed: DataFrame, initial: DataFrame | None, names: Mapping[str, str], df: DataFrame) -> DataFrame:
         """Results from blobs; `names` are hidden key columns and what they stand for, `df` knows Spark's types."""
@@ -231,7 +229,7 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
     if spec.max_ahead is not None:
         limit = F.current_timestamp() + F.expr(f"interval {spec.max_ahead * spec.clock.tick_ns // 1000} microseconds")
         moment = F.when(moment <= limit, moment)
-    if moment is column:
+    if moment is column and "." not in time:  # Spark would look for a part of it
         return df.withWatermark(time, delay)
     long_ago = F.timestamp_millis(F.lit(NO_TIME))
     return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)

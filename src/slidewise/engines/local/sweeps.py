@@ -153,25 +153,20 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
     loop = at_hand.form(job.alg.name, typed)
     width = typed.result.width or 1
     gaps: list[int] = []
+    spare: list[_Block] = []  # of parts that are done: new memory costs more than the loops over it
 
     def part(lo, hi):
-        starts, ends = np.empty(min(BLOCK, hi - lo), kind), np.empty(min(BLOCK, hi - lo), kind)
+        held = spare.pop() if spare else _Block(typed, min(BLOCK, rows), kind)
         carry = np.empty(at_hand.CARRY, np.int64)
-        V, room = typed.state.alloc(at_hand.slots(0)), 0
 
         def block(a, b):
-            nonlocal V, room
+            starts, ends = held.starts, held.ends
             fill(a, b, starts, ends)
             if a == lo:
                 carry[:] = starts[0]
-            size = int(ends[b - a - 1]) - int(starts[0])  # no frame is longer, as neither end goes back
-            if size > room:  # slots are counted from the front: what is there stays where it is
-                room = max(size, min(2 * room, rows))
-                held, V = V, typed.state.alloc(at_hand.slots(room))
-                for new, old in zip(V, held, strict=True):
-                    new[: len(old)] = old
+            held.make_room(int(ends[b - a - 1]) - int(starts[0]))  # no frame is longer, as neither end goes back
             results, good = tuple(leaf[a * width : b * width] for leaf in OUT), OK[a:b]
-            loop(typed, V, carry, job.X, starts, ends, results, good, 0, b - a)
+            loop(typed, held.V, carry, job.X, starts, ends, results, good, 0, b - a)
             if typed is not job.typed:
                 loops.by_length(results[0], starts, ends, b - a)
             if not loops.all_set(good, 0, b - a):
@@ -182,6 +177,7 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
                 block(at, min(at + BLOCK, b))
 
         job.workers.pieces(piece, lo, hi)
+        spare.append(held)
 
     def twice(at):
         starts, ends = np.empty(2, kind), np.empty(2, kind)
@@ -190,6 +186,23 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
 
     job.parts_of(part, rows, twice, offsets)
     return OUT, OK if gaps else None
+
+
+class _Block:
+    """What a pass that finds its frames on the way needs at a time: the frames of a block, and states."""
+
+    def __init__(self, typed: TypedOperator, rows: int, kind: np.dtype):
+        self.typed, self.size = typed, 0
+        self.starts, self.ends = np.empty(rows, kind), np.empty(rows, kind)
+        self.V = typed.state.alloc(at_hand.slots(0))
+
+    def make_room(self, size: int) -> None:
+        """For frames of so many rows. Slots are counted from the front: what is there stays where it is."""
+        if size > self.size:
+            self.size = max(size, 2 * self.size)
+            held, self.V = self.V, self.typed.state.alloc(at_hand.slots(self.size))
+            for new, old in zip(self.V, held, strict=True):
+                new[: len(old)] = old
 
 
 def total_of(typed: TypedOperator) -> TypedOperator:

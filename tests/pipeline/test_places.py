@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.pipeline.support import JOB, events, job
 
+from slidewise.cli import main
 from slidewise.errors import JobError
 from slidewise.pipeline import load
 
@@ -69,6 +70,18 @@ def test_a_batch_may_have_anything_where_a_stream_would_write(folder: Path) -> N
     """The tables of streams are not looked at."""
     assert told(folder, "data/in", "out", 'stream.checkpoint="data/in"') == ""
     assert "stream.checkpoint" in told(folder, "data/in", "out", 'stream.checkpoint="data/in"', "mode=stream")
+
+
+def test_a_job_that_has_run_can_be_explained(folder: Path, capsys) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "part-0.parquet").touch()
+    settings = ["engine=local", 'source.path="data/in"', "sink.format=parquet", 'sink.path="out"']
+    path = str(job(folder))
+    with pytest.raises(JobError, match="is there already"):
+        load(path, settings)
+    arguments = ["explain", path, *(part for setting in settings for part in ("--set", setting))]
+    assert main(arguments) == 0
+    assert "algorithm" in capsys.readouterr().out
 
 
 def test_lists_of_the_source_are_not_plain(folder: Path) -> None:

@@ -63,7 +63,7 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
 
 
 def explain(file: str, settings: list[str], as_json: bool) -> int:
-    plan = explain_job(load_job(file, settings))
+    plan = explain_job(load_job(file, settings, to_run=False))
     if as_json:
         terminal.print_json(plan.as_dict())
     else:

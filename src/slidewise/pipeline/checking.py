@@ -20,7 +20,7 @@ from slidewise.pipeline import meaning, packages, schema
 from slidewise.pipeline.about import about
 from slidewise.pipeline.columns import columns_of
 from slidewise.pipeline.flat import not_flat
-from slidewise.pipeline.places import paths_that_meet
+from slidewise.pipeline.places import paths_that_meet, there_already
 from slidewise.pipeline.problems import Problem, listed, meant
 from slidewise.pipeline.reading import Document, is_local, read
 from slidewise.planner.plan import make_plan
@@ -50,16 +50,17 @@ class Checked:
         return self.job.mode == "stream"
 
 
-def load(file, settings=()) -> Checked:
-    """Read and check a job file; JobError with all that is wrong."""
-    return check(read(file, settings))
+def load(file, settings=(), *, to_run: bool = True) -> Checked:
+    """Read and check a job file; JobError with all that is wrong. to_run: also that its results have a place to go."""
+    return check(read(file, settings), to_run)
 
 
-def check(document: Document) -> Checked:
+def check(document: Document, to_run: bool = True) -> Checked:
     job = document.job
     found: list[Problem] = []
     columns, more = columns_of(document, job.source, ("source",), streams=job.mode == "stream")
     found += more
+    found += there_already(document) if to_run else ()
     found += _history(document, columns)
     found += _time_of_a_stream(job, columns)
     for part in (_stream, _batch, _sink, packages.missing, paths_that_meet, _session):

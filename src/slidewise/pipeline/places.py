@@ -27,7 +27,6 @@ def paths_that_meet(document: Document) -> Iterator[Problem]:
                 yield Problem(key, f'lies inside {".".join(other)} ("{texts[other]}"); give each a folder of its own')
             elif _inside(theirs, ours):
                 yield Problem(key, f'{".".join(other)} ("{texts[other]}") lies inside it; give each a folder of its own')
-    yield from _there_already(document)
 
 
 def _texts(job: schema.Job) -> dict[tuple[str, ...], str]:
@@ -61,7 +60,8 @@ def _is_read_with(document: Document, path: str, text: str) -> bool:
     return not set(pattern) & set("*?[{") or any(fnmatch(str(p), pattern) for p in (Path(path), *Path(path).parents))
 
 
-def _there_already(document: Document) -> Iterator[Problem]:
+def there_already(document: Document) -> Iterator[Problem]:
+    """What a run would write over; whoever only asks how it would be computed need not be told."""
     sink = document.job.sink
     if document.job.mode == "batch" and isinstance(sink, schema.FileSink) and sink.mode == "error" and is_local(sink.path):
         folder = Path(document.path(sink.path))

@@ -48,7 +48,7 @@ def _table(page: str, title: str) -> dict[str, dict[str, float]]:
 
 
 def _spark(page: str, what: str) -> dict[str, float]:
-    match = re.search(rf"([\d.]+) times {what}", page)
+    match = re.search(rf"ours [\d,]+ rows/s[,:] ([\d.]+) times {what}", page)
     return {} if match is None else {"spark": float(match[1])}
 
 

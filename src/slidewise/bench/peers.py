@@ -221,6 +221,18 @@ def views(rows: list[Row]) -> list[View]:
     return found
 
 
+_CROSSING = (
+    "An event goes from Python into compiled code and back, some ten microseconds whatever the window; a running sum in a few "
+    "lines of Python takes one. Whole columns, and operators without an inverse over long windows, are what compiled code is for."
+)
+WHY = {
+    "bottleneck": "bottleneck reads and writes one bare array and subtracts what leaves; the others build frames, as we do.",
+    "pandas": "pandas subtracts what leaves, in one pass over a bare column; here a frame is built and no float is subtracted.",
+    "river": _CROSSING,
+    "python": _CROSSING,
+}
+
+
 def claims(rows: list[Row]) -> list[Claim]:
     found = [
         claim(
@@ -241,9 +253,7 @@ def claims(rows: list[Row]) -> list[Claim]:
                 f"{system} takes {min(ratios):.2f} to {max(ratios):.1f} times as long, {np.median(ratios):.1f} in the median"
                 + (f"; faster than us at {', '.join(slower)}" if slower else ""),
                 [ratio >= 1 for ratio in ratios],
-                "bottleneck reads and writes one bare array and subtracts what leaves; the others build frames, as we do."
-                if system == "bottleneck"
-                else "",
+                WHY.get(system, ""),
                 who="wanted:",
             )
         )

@@ -34,11 +34,11 @@ their rows.
 - Times are the best of several turns on the machine below; ratios are taken within one run. Combines are counted, not timed: those
   figures hold on any machine.
 - What a paper compares with and is not at hand is named with what stands in its place.
-- The machine is a virtual one whose host hands out memory on first touch: a fresh page costs up to 75 µs there, a hundred
-  times the usual, and what a process frees is taken back. `rolling` ran with allocators that keep what is freed, for all systems
-  alike (`MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 ARROW_DEFAULT_MEMORY_POOL=system
-  _RJEM_MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1`); without, its 10 million rows are mostly page faults. The other suites ran
-  as they are: large windows and the Spark suites carry some of that cost.
+- The machine is a virtual one whose host hands out memory on first touch, which makes a fresh page many times as dear as elsewhere,
+  and takes back what a process frees. `rolling` and `peers` ran with allocators that keep what is freed, for all systems alike
+  (`MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 ARROW_DEFAULT_MEMORY_POOL=system
+  _RJEM_MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1`): without, frames of 10 million rows are mostly page faults. The others
+  ran as they are: large windows and the Spark suites carry some of that cost.
 """
 
 PAPERS = {

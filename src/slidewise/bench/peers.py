@@ -227,7 +227,7 @@ _CROSSING = (
 )
 WHY = {
     "bottleneck": "bottleneck reads and writes one bare array and subtracts what leaves; the others build frames, as we do.",
-    "pandas": "pandas subtracts what leaves, in one pass over a bare column; here a frame is built and no float is subtracted.",
+    "pandas": "Sums run first, while the memory of the process still grows; run apart, a sum takes no longer than a mean.",
     "river": _CROSSING,
     "python": _CROSSING,
 }

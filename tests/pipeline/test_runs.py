@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -163,7 +164,9 @@ def test_final_results_of_a_folder_wait_until_a_run_is_the_last(spark, tmp_path:
     settings += ("source.max_files=1",)
     (tmp_path / "incoming").mkdir()
     for number in (0, 1):
-        pq.write_table(arrived.slice(60 * number, 60), tmp_path / "incoming" / f"{number}.parquet")
+        file = tmp_path / "incoming" / f"{number}.parquet"
+        pq.write_table(arrived.slice(60 * number, 60), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)  # Spark takes the older one first
     first = start(tmp_path, *settings, text=text)
     assert 0 < first.counts["out"] < 120, "not the ones that the next run's events may change"
     assert first.waiting

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tests.pipeline.support import JOB, START, events, job
 
 import slidewise as sw
 from slidewise.errors import JobError, RunError
-from slidewise.pipeline import Summary, explain, latest, load, run
+from slidewise.pipeline import Summary, explain, latest, load, run, running
 
 REPLAY = ["mode=stream", "source.format=replay", "source.order_by=arrived", "source.step=3h"]
 OPTIONS = '{ createTableColumnTypes = "card VARCHAR(20)" }'
@@ -245,6 +247,41 @@ def test_as_of_on_spark(spark, tmp_path: Path) -> None:
     on_spark = start(tmp_path, text=text).table.sort_by([("ts", "ascending"), ("card", "ascending")])
     here = start(tmp_path, "engine=local", text=text).table.sort_by([("ts", "ascending"), ("card", "ascending")])
     assert on_spark["total_1h"].to_pylist() == here["total_1h"].to_pylist()
+
+
+class Query:
+    """A stream that ends at once, in this way."""
+
+    id, isActive = "1", False
+
+    def __init__(self, error: str | None, batches: int):
+        self.error = error
+        self.recentProgress = [
+            {"batchId": n, "numInputRows": 1, "batchDuration": 1, "durationMs": {"addBatch": 1}} for n in range(batches)
+        ]
+
+    def awaitTermination(self, seconds: float) -> bool:
+        if self.error:
+            raise RuntimeError(self.error)
+        return True
+
+
+@pytest.mark.parametrize(
+    ("error", "batches", "starts"),
+    [(None, 0, 1), ("Python worker failed to connect back.", 0, 5), ("Python worker failed to connect back.", 1, 1), ("no room", 0, 1)],
+)
+def test_a_stream_that_never_got_going_is_started_again(tmp_path: Path, error: str | None, batches: int, starts: int) -> None:
+    """On a busy machine Spark's first Python comes up too late; a stream that has begun is not begun again."""
+    begun: list[Query] = []
+
+    def start_one() -> Query:
+        begun.append(Query(error, batches))
+        return begun[-1]
+
+    reporter = running._Reporter(Summary("job", "stream", "memory"), lambda step: None)
+    with contextlib.nullcontext() if error is None else pytest.raises(RuntimeError, match=error):
+        running._follow(load(job(tmp_path)).document, start_one, reporter, threading.Event())
+    assert len(begun) == starts
 
 
 def test_what_fails_is_told_in_words(spark, tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _GRACE_SECONDS = 60
 """How long a micro-batch that runs may take to end after a stop was asked for."""
 
+_STARTS = 5
+"""How often a stream is started whose first Python does not come up in time."""
+
 Show = Callable[[pa.Table, str], None]
 
 
@@ -174,11 +177,11 @@ def _run_stream(
         writer = writer.foreachBatch(sink).trigger(**trigger)
         if checkpoint is not None:
             writer = writer.option("checkpointLocation", checkpoint)
-        _watch(document, writer.start(), reporter, stop)
+        _follow(document, writer.start, reporter, stop)
         if meaning.ends_here(job) and not stop.is_set():
             assert control is not None
             sw.flush(control)
-            _watch(document, writer.start(), reporter, stop)
+            _follow(document, writer.start, reporter, stop)
     summary.rows = sum(step.rows for step in summary.steps)
     summary.table = sink.table()
     summary.waiting = job.stream.results == "final" and (stop.is_set() or not meaning.ends_here(job))
@@ -199,6 +202,19 @@ def _memory_of(checked: Checked) -> Iterator[tuple[str | None, str | None]]:
     else:  # forgotten at the end, but the second half of a run that ends must know of the first
         with tempfile.TemporaryDirectory(prefix="slidewise-stream-", ignore_cleanup_errors=True) as folder:
             yield f"{folder}/checkpoint", f"{folder}/control"
+
+
+def _follow(document: Document, start: Callable[[], StreamingQuery], reporter: _Reporter, stop: threading.Event) -> None:
+    """Start a query and follow it; once more where it never got going. Spark asks a Python of its own for the shape of the state
+    first, and gives it ten seconds to start, whatever else the machine has to do."""
+    for left in reversed(range(_STARTS)):
+        before = reporter.last
+        try:
+            return _watch(document, start(), reporter, stop)
+        except Exception as error:
+            again = left and reporter.last == before and not stop.is_set() and "worker failed to connect back" in str(error)
+            if not again:
+                raise
 
 
 def _watch(document: Document, query: StreamingQuery, reporter: _Reporter, stop: threading.Event) -> None:

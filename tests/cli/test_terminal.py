@@ -6,10 +6,11 @@ import sys
 import threading
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from slidewise.cli import terminal
-from slidewise.cli.jobs import _ended
+from slidewise.cli.jobs import _ended, _show
 from slidewise.pipeline import Step, Summary
 from slidewise.pipeline.progress import tasks_told
 
@@ -52,6 +53,19 @@ def test_it_is_the_only_one_that_talks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "a warning" in stderr.getvalue()
 
 
+def test_it_makes_room_for_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows on the same terminal begin at the left, not behind the line."""
+    screen = Terminal()
+    for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "160")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with terminal.Progress("flights") as progress, progress.aside():
+        print("rows", file=screen)
+    before = screen.getvalue().split("rows")[0]
+    assert "flights: starting" in before
+    assert before.endswith("\x1b[1A\x1b[2K"), "the line is taken away first"
+
+
 def test_a_stream_that_has_no_watermark_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     first = dataclasses.replace(STEP, watermark="1970-01-01T00:00:00.000Z")
     monkeypatch.setattr(sys.modules[__name__], "STEP", first)
@@ -88,11 +102,37 @@ def test_a_batch_tells_its_tasks() -> None:
     assert len(said) == count, "nothing more is said when the batch has ended"
 
 
+WIDE = pa.table({f"a_long_name_{n}": ["some text that is not short"] * 2 for n in range(12)})
+
+
+def test_rows_that_are_wider_than_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line each all the same: nobody folds it there."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    _show(WIDE, "")
+    head, *rows = sys.stdout.getvalue().splitlines()
+    assert head.split() == WIDE.column_names
+    assert len(rows) == 2
+
+
+def test_rows_that_are_wider_than_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block each, with a line for each column; narrow ones are a table."""
+    for table, lines in ((WIDE, 2 * 12 + 2), (WIDE.select([0]), 3)):
+        monkeypatch.setattr(sys, "stdout", Terminal())
+        for name, value in (("TERM", "xterm-256color"), ("COLUMNS", "80"), ("NO_COLOR", "1")):
+            monkeypatch.setenv(name, value)
+        _show(table, "")
+        shown = sys.stdout.getvalue().splitlines()
+        assert len(shown) == lines
+        assert all(len(line) < 100 for line in shown)
+
+
 def test_what_a_batch_ends_with() -> None:
     summary = Summary("features", "batch", "parquet out", rows=0, seconds=2.0)
     assert _ended(summary) == "features: finished after 2.0 s, no rows; results in parquet out"
     summary.rows = 300
     assert _ended(summary) == "features: finished after 2.0 s, 300 rows (150 a second); results in parquet out"
+    summary.rows = 1
+    assert "1 row (0.5 a second)" in _ended(summary)
     assert _ended(Summary("features", "batch", "console", rows=None, seconds=2.0)) == "features: finished after 2.0 s"
 
 

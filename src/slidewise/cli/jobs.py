@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+from rich.console import Console
 from rich.text import Text
 
 from slidewise.cli import terminal
@@ -44,13 +45,19 @@ def run_checked(checked: Checked, *, quiet: bool, console_out: bool = True) -> S
     """Run it with progress on a terminal; Ctrl-C asks a stream to end and a batch to give up, a second one insists."""
     stop = threading.Event()
     progress = terminal.Progress(checked.document.name, quiet=quiet)
+
+    def show(table: pa.Table, title: str) -> None:
+        if console_out:
+            with progress.aside():
+                _show(table, title)
+
     with spark_log() as log, progress, asked_to_stop(stop, progress.note, at_once=not checked.streams) as install:
         try:
             summary = run_job(
                 checked,
                 on_step=progress.step,
                 stop=stop,
-                show=_show if console_out else lambda table, title: None,
+                show=show,
                 log=log.path,
                 on_session=install,
                 note=None if quiet else progress.part,
@@ -94,8 +101,8 @@ _COUNTS = {
 def _ended(summary: Summary) -> str:
     if summary.mode == "stream" and summary.state == "finished" and not summary.steps:
         return f"{summary.name}: nothing new since the last run; results in {summary.sink}"
-    rate = f" ({summary.rows / max(summary.seconds, 1e-9):,.0f} a second)" if summary.rows else ""
-    rows = "" if summary.rows is None else f", {summary.rows:,} rows{rate}" if summary.rows else ", no rows"
+    rate = f" ({_rate(summary.rows / max(summary.seconds, 1e-9))} a second)" if summary.rows else ""
+    rows = "" if summary.rows is None else f", {summary.rows:,} row{'s' * (summary.rows > 1)}{rate}" if summary.rows else ", no rows"
     where = "" if summary.sink in ("console", "memory") else f"; results in {summary.sink}"
     text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s{rows}{where}"
     if summary.mode != "stream":
@@ -111,11 +118,27 @@ def _ended(summary: Summary) -> str:
     return text
 
 
+def _rate(a_second: float) -> str:
+    return f"{a_second:,.0f}" if a_second >= 10 else f"{a_second:.1f}"
+
+
 def _show(table: pa.Table, title: str) -> None:
-    shown = terminal.table(*table.column_names, title=title or None)
-    for row in table.to_pylist():
-        shown.add_row(*(Text("" if value is None else str(value)) for value in row.values()))
-    terminal.console().print(shown)
+    """A line a row; where that is wider than the terminal, a block a row with a line for each column."""
+    rows = [["" if value is None else str(value) for value in row.values()] for row in table.to_pylist()]
+    shown, console = terminal.table(*table.column_names, title=title or None), terminal.console()
+    for row in rows:
+        shown.add_row(*map(Text, row))
+    wide = Console(width=1_000_000).measure(shown).maximum
+    if not sys.stdout.isatty():
+        console.width = max(console.width, wide)
+    elif wide > console.width:
+        shown = terminal.table("", "", title=title or None)
+        shown.show_header = False
+        for row in rows:
+            for name, value in zip(table.column_names, row):
+                shown.add_row(Text(name, style="bold"), Text(value))
+            shown.add_row()
+    console.print(shown)
 
 
 @contextlib.contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +61,17 @@ class Progress:
         if self._shown is not None:
             sys.stderr = self._before
             self._shown.stop()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Without the line, while others write on the terminal: theirs would begin in the midst of it."""
+        if self._shown is not None:
+            self._shown.stop()
+        try:
+            yield
+        finally:
+            if self._shown is not None:
+                self._shown.start()
 
     def expect(self, rows: int) -> None:
         """So many rows will come."""

@@ -102,7 +102,8 @@ def _ended(summary: Summary) -> str:
     if summary.mode == "stream" and summary.state == "finished" and not summary.steps:
         return f"{summary.name}: nothing new since the last run; results in {summary.sink}"
     rate = f" ({_rate(summary.rows / max(summary.seconds, 1e-9))} a second)" if summary.rows else ""
-    rows = "" if summary.rows is None else f", {summary.rows:,} row{'s' * (summary.rows > 1)}{rate}" if summary.rows else ", no rows"
+    counted = f", {summary.rows:,} row{'s' if summary.rows != 1 else ''}{rate}" if summary.rows else ", no rows"
+    rows = "" if summary.rows is None else counted
     where = "" if summary.sink in ("console", "memory") else f"; results in {summary.sink}"
     text = f"{summary.name}: {summary.state} after {summary.seconds:.1f} s{rows}{where}"
     if summary.mode != "stream":

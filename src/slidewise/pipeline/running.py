@@ -210,7 +210,8 @@ def _follow(document: Document, start: Callable[[], StreamingQuery], reporter: _
     for left in reversed(range(_STARTS)):
         before = reporter.last
         try:
-            return _watch(document, start(), reporter, stop)
+            _watch(document, start(), reporter, stop)
+            return
         except Exception as error:
             again = left and reporter.last == before and not stop.is_set() and "worker failed to connect back" in str(error)
             if not again:

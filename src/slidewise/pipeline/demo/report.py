@@ -227,7 +227,7 @@ def _hardest(story: Story) -> str:
         '<th class="number">p95, min</th><th>worst flight</th><th class="number">destinations</th></tr>'
     )
     text = "The 24-hour windows that end with a day's last departure."
-    return _section("The hardest days", text, f"<table>{head}{''.join(lines)}</table>")
+    return _section("The hardest days", text, f'<div class="wide"><table>{head}{"".join(lines)}</table></div>')
 
 
 def _plan(story: Story) -> str:
@@ -241,7 +241,7 @@ def _plan(story: Story) -> str:
     return _section(
         "The plan",
         f"<b>{escape(_sentence(told['structure']))}</b>: {escape(told['because'])}. {escape(_sentence(told['cost']))}.",
-        f"<table>{head}{''.join(lines)}</table><table class='facts'>{facts}</table>"
+        f'<div class="wide"><table>{head}{"".join(lines)}</table></div><table class="facts">{facts}</table>'
         f"<details><summary>slidewise explain flights.toml</summary><pre>{escape(str(story.plan))}</pre></details>",
     )
 

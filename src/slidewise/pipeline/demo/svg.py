@@ -144,7 +144,7 @@ class Plot:
 
     def svg(self) -> str:
         label = f' role="img" aria-label="{escape(self.label, quote=True)}"' if self.label else ""
-        return f'<svg viewBox="0 0 {self.width} {self.height}"{label}>{"".join(self._parts)}</svg>'
+        return f'<div class="wide"><svg viewBox="0 0 {self.width} {self.height}"{label}>{"".join(self._parts)}</svg></div>'
 
     def _add(self, part: str) -> None:
         self._parts.append(part)

@@ -15,11 +15,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import slidewise.operators as operators
+from slidewise.bench import SUITES, groups
 from slidewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -82,6 +84,22 @@ def _here(command: str) -> tuple[int, str]:
 
 def _job(command: str) -> str:
     return "".join(Path(word).read_text(encoding="utf-8") for word in shlex.split(command) if word.endswith(".toml"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_that_are_only_named_are_there(page):
+    """`make demo`, `slidewise bench spark-batch`, `pip install ".[spark]"`: in the midst of a sentence, or too long to run."""
+    text = page.read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    assert {*re.findall(r"(?:`|^ {4})make ([a-z-]+)", text, re.M)} <= {*targets}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name for found in re.findall(r'pip install "?[\w.]*\[([\w,]+)\]', text) for name in found.split(",")}
+    assert extras <= {*project["optional-dependencies"]}
+    for words in re.findall(r"`slidewise ([^`\n]+)`", text):
+        command, *more = words.split()
+        assert command in ("run", "demo", "explain", "bench", "algorithms", "doctor"), words
+        if command == "bench" and more and more[0] not in ("report", "compare"):
+            assert more[0].startswith(("-", "[")) or more[0] in {*SUITES, *groups()}, words
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -82,6 +82,19 @@ def test_local_text_files_are_read_as_declared(tmp_path: Path) -> None:
         start(tmp_path, "engine=local", text=text)
 
 
+def test_a_local_file_without_one_of_the_columns(tmp_path: Path) -> None:
+    """Nothing would be computed from nothing, and nobody told."""
+    text = JOB.replace('format = "parquet"\npath = "events.parquet"', 'format = "csv"\npath = "in/*.csv"').replace(
+        "[stream]", '[source.schema]\nid = "long"\nts = "timestamp"\ncard = "string"\namount = "long"\npaid = "boolean"\n[stream]'
+    )
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("paid,id,ts,card,amount\ntrue,1,2024-01-01 00:00:00,a,5\n", encoding="utf-8")
+    assert start(tmp_path, "engine=local", text=text).table["total_1h"].to_pylist() == [5], "by name, in any order"
+    (tmp_path / "in" / "b.csv").write_text("id,ts,card,Amount,paid\n2,2024-01-01 00:00:00,a,5,true\n", encoding="utf-8")
+    with pytest.raises(RunError, match=r'b\.csv has no column "amount"; did you mean "Amount"'):
+        start(tmp_path, "engine=local", text=text)
+
+
 def test_local_as_of(tmp_path: Path) -> None:
     queries = events(20, seed=2).select(["ts", "card"]).rename_columns(["asked", "who"])
     pq.write_table(queries, tmp_path / "queries.parquet")

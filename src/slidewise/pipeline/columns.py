@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 from pathlib import Path
 
@@ -28,6 +29,8 @@ def columns_of(document: Document, source: schema.Source, key: Key, streams: boo
     path = getattr(source, "path", None)
     if path is not None and is_local(path):
         found += _not_there(document, path, key, streams)
+    if isinstance(source, schema.CsvSource) and declared is not None and not found:
+        found += _not_in_the_file(document, source, declared, key)
     if isinstance(source, schema.ReplaySource) and not found:
         return _of_replay(document, source, key, found)
     if found or declared is not None:
@@ -53,6 +56,22 @@ def _not_there(document: Document, path: str, key: Key, streams: bool) -> list[P
     if streams or "{" in path or glob.glob(str(place)):
         return []
     return [Problem((*key, "path"), f'no file is called "{path}"')]
+
+
+def _not_in_the_file(document: Document, source: schema.CsvSource, declared: pa.Schema, key: Key) -> list[Problem]:
+    """Columns that the first line of a CSV file does not have, where it can be read without Spark and its options."""
+    place = Path(document.path(source.path))
+    if not source.header or not is_local(source.path) or not place.is_file() or set(source.options) - {"sep"}:
+        return []
+    try:
+        with place.open(encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(file, delimiter=str(source.options.get("sep", ","))), [])
+    except (OSError, UnicodeDecodeError, csv.Error, TypeError):  # compressed, in another encoding, a separator of several letters
+        return []
+    known = {name if document.job.engine == "local" else name.strip().lower() for name in names}
+    wanted = {name: name if document.job.engine == "local" else name.lower() for name in declared.names}
+    told = f"the first line of {place.name} has no column"
+    return [Problem((*key, "schema", n), f'{told} "{n}"{meant(n, names)}') for n, word in wanted.items() if word not in known]
 
 
 def _declared(columns: dict[str, str], key: Key) -> tuple[pa.Schema | None, list[Problem]]:

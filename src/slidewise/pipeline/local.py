@@ -14,6 +14,7 @@ import slidewise as sw
 from slidewise.errors import RunError
 from slidewise.pipeline import schema
 from slidewise.pipeline.checking import Checked
+from slidewise.pipeline.problems import meant
 from slidewise.pipeline.reading import Document
 from slidewise.pipeline.replay import read_file
 from slidewise.pipeline.types import arrow_schema
@@ -45,11 +46,23 @@ def read_table(document: Document, source: schema.Source) -> pa.Table:
             return found if declared is None else found.select(declared.names).cast(declared)
         assert declared is not None
         reading = pa.schema([pa.field(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in declared])
-        found = ds.dataset(places, schema=reading, format=_format(source, reading)).to_table()
+        files = ds.dataset(places, schema=reading, format=_format(source, reading))
+        if isinstance(source, schema.CsvSource):
+            _all_there(files, reading)
+        found = files.to_table()
         columns = [_moments(found[f.name]).cast(f.type) if pa.types.is_timestamp(f.type) else found[f.name] for f in declared]
         return pa.table(columns, schema=declared)
     except (pa.ArrowException, OSError) as error:
         raise RunError(f"{path} cannot be read: {error}") from error
+
+
+def _all_there(files: Any, reading: pa.Schema) -> None:
+    """Every file has every column: Arrow would take nulls for one that is missing."""
+    for file in files.get_fragments():
+        known = file.physical_schema.names
+        for name in reading.names:
+            if name not in known:
+                raise RunError(f'{file.path} has no column "{name}"{meant(name, known)}')
 
 
 def _format(source: schema.Source, reading: pa.Schema) -> Any:

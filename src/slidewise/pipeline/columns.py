@@ -29,7 +29,7 @@ def columns_of(document: Document, source: schema.Source, key: Key, streams: boo
     path = getattr(source, "path", None)
     if path is not None and is_local(path):
         found += _not_there(document, path, key, streams)
-    if isinstance(source, schema.CsvSource) and declared is not None and not found:
+    if declared is not None and not found:
         found += _not_in_the_file(document, source, declared, key)
     if isinstance(source, schema.ReplaySource) and not found:
         return _of_replay(document, source, key, found)
@@ -58,20 +58,32 @@ def _not_there(document: Document, path: str, key: Key, streams: bool) -> list[P
     return [Problem((*key, "path"), f'no file is called "{path}"')]
 
 
-def _not_in_the_file(document: Document, source: schema.CsvSource, declared: pa.Schema, key: Key) -> list[Problem]:
-    """Columns that the first line of a CSV file does not have, where it can be read without Spark and its options."""
+def _not_in_the_file(document: Document, source: schema.Source, declared: pa.Schema, key: Key) -> list[Problem]:
+    """Columns that a file does not have, where it is the only one and can be read without Spark and its options."""
+    names = _names_in(document, source)
+    if names is None:
+        return []
+    path, here = getattr(source, "path", ""), document.job.engine == "local"  # by name to the letter; Spark does not look at capitals
+    known = {name if here else name.strip().lower() for name in names}
+    missing = [name for name in declared.names if (name if here else name.lower()) not in known]
+    return [Problem((*key, "schema", name), f'"{path}" has no column "{name}"{meant(name, names)}') for name in missing]
+
+
+def _names_in(document: Document, source: schema.Source) -> list[str] | None:
+    if not isinstance(source, (schema.CsvSource, schema.ParquetSource)) or set(source.options) - {"sep"}:
+        return None
     place = Path(document.path(source.path))
-    if not source.header or not is_local(source.path) or not place.is_file() or set(source.options) - {"sep"}:
-        return []
+    if not is_local(source.path) or not place.is_file() or not getattr(source, "header", True):
+        return None
     try:
+        if isinstance(source, schema.ParquetSource):
+            import pyarrow.parquet as pq
+
+            return pq.read_schema(place).names
         with place.open(encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(file, delimiter=str(source.options.get("sep", ","))), [])
-    except (OSError, UnicodeDecodeError, csv.Error, TypeError):  # compressed, in another encoding, a separator of several letters
-        return []
-    known = {name if document.job.engine == "local" else name.strip().lower() for name in names}
-    wanted = {name: name if document.job.engine == "local" else name.lower() for name in declared.names}
-    told = f"the first line of {place.name} has no column"
-    return [Problem((*key, "schema", n), f'{told} "{n}"{meant(n, names)}') for n, word in wanted.items() if word not in known]
+            return next(csv.reader(file, delimiter=str(source.options.get("sep", ","))), [])
+    except (OSError, pa.ArrowException, UnicodeDecodeError, csv.Error, TypeError):  # compressed, a separator of several letters
+        return None
 
 
 def _declared(columns: dict[str, str], key: Key) -> tuple[pa.Schema | None, list[Problem]]:

@@ -43,12 +43,15 @@ def read_table(document: Document, source: schema.Source) -> pa.Table:
     try:
         if isinstance(source, schema.ParquetSource):
             found = ds.dataset(places, format="parquet", partitioning="hive").to_table()
-            return found if declared is None else found.select(declared.names).cast(declared)
+            if declared is None:
+                return found
+            _all_there(path, found.schema.names, declared)
+            return found.select(declared.names).cast(declared)
         assert declared is not None
         reading = pa.schema([pa.field(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in declared])
         files = ds.dataset(places, schema=reading, format=_format(source, reading))
-        if isinstance(source, schema.CsvSource):
-            _all_there(files, reading)
+        for file in files.get_fragments() if isinstance(source, schema.CsvSource) else ():
+            _all_there(file.path, file.physical_schema.names, declared)  # Arrow would take nulls for one that is missing
         found = files.to_table()
         columns = [_moments(found[f.name]).cast(f.type) if pa.types.is_timestamp(f.type) else found[f.name] for f in declared]
         return pa.table(columns, schema=declared)
@@ -56,13 +59,10 @@ def read_table(document: Document, source: schema.Source) -> pa.Table:
         raise RunError(f"{path} cannot be read: {error}") from error
 
 
-def _all_there(files: Any, reading: pa.Schema) -> None:
-    """Every file has every column: Arrow would take nulls for one that is missing."""
-    for file in files.get_fragments():
-        known = file.physical_schema.names
-        for name in reading.names:
-            if name not in known:
-                raise RunError(f'{file.path} has no column "{name}"{meant(name, known)}')
+def _all_there(path: str, names: list[str], declared: pa.Schema) -> None:
+    for name in declared.names:
+        if name not in names:
+            raise RunError(f'{path} has no column "{name}"{meant(name, names)}')
 
 
 def _format(source: schema.Source, reading: pa.Schema) -> Any:

@@ -63,7 +63,8 @@ def _not_in_the_file(document: Document, source: schema.Source, declared: pa.Sch
     names = _names_in(document, source)
     if names is None:
         return []
-    path, here = getattr(source, "path", ""), document.job.engine == "local"  # by name to the letter; Spark does not look at capitals
+    path = getattr(source, "path", "")
+    here = document.job.engine == "local"  # by name, to the letter; Spark does not look at capitals
     known = {name if here else name.strip().lower() for name in names}
     missing = [name for name in declared.names if (name if here else name.lower()) not in known]
     return [Problem((*key, "schema", name), f'"{path}" has no column "{name}"{meant(name, names)}') for name in missing]

@@ -41,8 +41,8 @@ class ParquetSource(Files, tag_field="format", tag="parquet"):
 
 
 class CsvSource(Files, tag_field="format", tag="csv"):
-    """CSV files. Needs a `schema`: all columns, in the order of the files. Spark takes them by their places; a first line with
-    other names is an error."""
+    """CSV files. Needs a `schema`: all columns, in the order of the files. Spark takes them by their places (`engine = "local"` by
+    their names); a first line with other names is an error."""
 
     header: bool = True
     """Whether the first line holds the names of the columns."""

@@ -3,6 +3,8 @@
 A line keeps its colour and marker in every plot: an algorithm is recognised across figures.
 """
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
 from slidewise.bench.suite import Panel, Plot, Row, Suite, picked, values
@@ -21,16 +23,22 @@ PANEL = 4.2, 3.1
 """Inches."""
 
 
-def style(line, known: list) -> dict:
-    """Colour and marker of a line; `known` remembers those that are no algorithms."""
-    order = KNOWN.index(line) if line in KNOWN else len(KNOWN) + 1 + _place(line, known)
-    return {"color": COLOURS[order % len(COLOURS)], "marker": MARKERS[order % len(MARKERS)]}
+def places(lines: Iterable) -> dict:
+    """A place in the order of colours and markers for each line of a figure. Those that are no algorithms of the library get what
+    its algorithms in the figure leave, the colours that are there once first."""
+    found = {line: KNOWN.index(line) for line in lines if line in KNOWN}
+    taken = {place % len(COLOURS) for place in found.values()}
+    free = [place for place in range(5, 5 + len(COLOURS)) if place % len(COLOURS) not in taken]
+    others = [line for line in dict.fromkeys(lines) if line not in found]
+    more = range(2 * len(COLOURS), 2 * len(COLOURS) + len(others))
+    return found | dict(zip(others, [place % len(COLOURS) for place in free] + list(more)))
 
 
-def _place(line, known: list) -> int:
-    if line not in known:
-        known.append(line)
-    return known.index(line)
+def style(line, known: dict) -> dict:
+    """Colour and marker of a line, by its place; dashed where the colour is there for the second time."""
+    order = known[line]
+    dash = {"linestyle": "--"} if order >= len(COLOURS) else {}
+    return {"color": COLOURS[order % len(COLOURS)], "marker": MARKERS[order % len(MARKERS)], **dash}
 
 
 LOOKS = {"font.size": 9, "axes.titlesize": 10, "svg.hashsalt": "slidewise", "svg.fonttype": "none"}
@@ -57,7 +65,8 @@ def drawn(plot: Plot, rows: list[Row]):
     down = -(-count // across)
     figure = Figure(figsize=(max(PANEL[0] * across, 5.2), PANEL[1] * down + 0.7), layout="constrained")
     axes = figure.subplots(down, across, squeeze=False).ravel()
-    known: list = []
+    lines = [line for panel in plot.panels if panel.line for line in values(picked(rows, panel.only), panel.line)]
+    known = places([*lines, None])
     for panel, here in zip(plot.panels, axes):
         _panel(panel, rows, here, known)
     for here in axes[count:]:
@@ -83,7 +92,7 @@ def _legend(figure, axes) -> None:
         )
 
 
-def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
+def _panel(panel: Panel, rows: list[Row], axes, known: dict) -> None:
     rows = picked(rows, panel.only)
     axes.set_title(panel.title)
     axes.set_xlabel(panel.x_label or panel.x)
@@ -104,17 +113,35 @@ def _panel(panel: Panel, rows: list[Row], axes, known: list) -> None:
             xs, ys = [row[panel.x] for row in mine], [row[panel.y] * panel.times for row in mine]
             look = style(line, known)
             if panel.kind == "points":
-                axes.plot(xs, ys, label=_name(panel, line), linestyle="none", markersize=2, rasterized=True, **look)
+                look["linestyle"] = "none"
+                axes.plot(xs, ys, label=_name(panel, line), markersize=2, rasterized=True, **look)
             else:
                 axes.plot(xs, ys, label=_name(panel, line), linewidth=1.3, markersize=4, **look)
     if panel.x_log and panel.kind != "bars":
         axes.set_xscale("log", base=panel.x_log)
+        if rows and min(row[panel.x] for row in rows) == ZERO:
+            with_zero(axes)
     if panel.y_log:
         axes.set_yscale("log", base=panel.y_log)
         _plain_numbers(axes, panel.y_log)
     elif panel.kind != "points":
         low, high = axes.get_ylim()
         axes.set_ylim(min(0, low), max(high, 1.1 * panel.base))
+
+
+ZERO = 0.5
+"""Where 0 stands on a logarithmic axis."""
+
+
+def with_zero(axes) -> None:
+    """Say 0 where it stands, left of 1."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter
+
+    low, high = (math.log2(x) for x in axes.get_xlim())
+    step = max(1, round((high - low) / 6))
+    powers = range(step if step > 1 else 0, int(high) + 1, step)
+    axes.xaxis.set_major_locator(FixedLocator([ZERO, *(2.0**p for p in powers)]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: "0" if x == ZERO else f"$2^{{{round(math.log2(x))}}}$"))
 
 
 def _plain_numbers(axes, base: int) -> None:
@@ -130,7 +157,7 @@ def _plain_numbers(axes, base: int) -> None:
     axes.yaxis.set_minor_formatter(plain if high / low < 15 else NullFormatter())
 
 
-def _bars(panel: Panel, rows: list[Row], lines: list, axes, known: list) -> None:
+def _bars(panel: Panel, rows: list[Row], lines: list, axes, known: dict) -> None:
     across = values(rows, panel.x)
     width = 0.8 / max(1, len(lines))
     for k, line in enumerate(lines):

@@ -143,7 +143,7 @@ def violins(axes, rows: list[Row]) -> None:
 
 def violin_panel(title: str, only: Sequence[tuple]) -> Panel:
     return Panel(
-        title, only=tuple(only), x_label=" ", y_label="ns (dot: mean; lines: p50, p99.9, p99.999)", draw=violins
+        title, only=tuple(only), x_label=" ", y_label="ns (dot: mean, lines:\n50, 99.9, 99.999 %)", draw=violins
     )
 
 

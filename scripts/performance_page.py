@@ -33,7 +33,8 @@ their rows.
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
 - Times are the best of several turns on the machine below; ratios are taken within one run. Combines are counted, not timed: those
   figures hold on any machine.
-- What a paper compares with and is not at hand is named with what stands in its place.
+- What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
+  in italics are readings of the code and of the counts, not profiles.
 - The machine is a virtual one whose host hands out memory on first touch, which makes a fresh page many times as dear as elsewhere,
   and takes back what a process frees. `rolling` and `peers` ran with allocators that keep what is freed, for all systems alike
   (`MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 ARROW_DEFAULT_MEMORY_POOL=system

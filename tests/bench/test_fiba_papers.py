@@ -82,6 +82,56 @@ WRONG = {
 }
 """Figures that contradict at least one of a suite's claims."""
 
+TIMED = {"fiba-2019-fig-13": "finger B-trees have constant", "fiba-2019-fig-11": "follow a log d trend"}
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_what_is_timed_counts_too(name, measured):
+    """A claim about throughput is not judged by combines alone."""
+    rows = measured(name)
+    for k, row in enumerate(rows):
+        row["throughput"] = 1.0 + 10.0**9 * (k % 2)
+    (found,) = [c for c in bench.suite(name).claims(rows) if TIMED[name] in c.paper]
+    assert found.holds == "partly"
+
+
+def test_a_bulk_evict_that_grows_like_single_ones_is_seen(measured):
+    rows = measured("bulk-fiba-2023-fig-7")
+    claims = bench.suite("bulk-fiba-2023-fig-7").claims
+    assert [c.holds for c in claims(rows) if "O(log m)" in c.paper] == ["yes"]
+    for row in rows:
+        row["combines"] = 4 * row["combines_of_a_quarter"] + 20
+    assert [c.holds for c in claims(rows) if "O(log m)" in c.paper] == ["partly"]
+
+
+def test_large_windows_are_judged_by_every_figure():
+    def row(n, m, rate, whole=True):
+        told = {"bytes_an_entry": 43.0, "resident_an_entry": 43.0, "faults": 700 if n < 2**23 else 15_000, "mean_ns": 1.0}
+        told |= {"p50_ns": 1000.0 if n < 2**23 else 1075.0, "p99_999_ns": 1e4 if n < 2**23 else 2e4}
+        return {"n": n, "m": m, "throughput": rate, **(told if whole else dict.fromkeys(told))}
+
+    claims = bench.suite("bulk-fiba-2023-section-7-3").claims
+    rows = [row(n, m, rate, m == 1024) for n, rate in ((2**22, 1.1), (2**26, 1.0)) for m in (1024, 1)]
+    assert [c.holds for c in claims(rows)] == ["yes"] * 5
+    rows[2] |= {"p99_999_ns": 1.0, "faults": 700}
+    rows[3]["throughput"] = 0.1
+    assert [c.holds for c in claims(rows)] == ["yes", "no", "no", "yes", "partly"]
+
+
+def test_pushed_out_by_none_is_not_by_one():
+    def rows(ones):
+        told = {"mean": 1.0, "p50": 1.0, "p99": 1.0, "p99_99": 1e6, "most": 1_000_000, "thousands": 1, "events": data.RIDES}
+        edges = [(0.0, 1.0, 100 - ones), (1.0, 2.0, ones), (2.0, 4.0, 10)]
+        return [
+            {"data": "bikes", "what": what, "low": low, "high": high, "count": count, **told}
+            for what in "nmd"
+            for low, high, count in edges
+        ]
+
+    claims = bench.suite("bulk-fiba-2023-fig-15").claims
+    assert [c.holds for c in claims(rows(60)) if "single eviction" in c.paper] == ["yes"]
+    assert [c.holds for c in claims(rows(5)) if "single eviction" in c.paper] == ["no"]
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_claim_can_be_false(name, measured):

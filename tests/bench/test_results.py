@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_the_report_tells_everything(two, tmp_path):
     page = (tmp_path / "report.html").read_text()
     for word in ("a &lt;is&gt; fast", "b &amp; others are not", "does not hold", "holds in part", "they never were"):
         assert word in page
-    assert "8 claims of the papers" in page
+    assert "8 claims, the papers' and our own" in page
     assert page.count("data:image/svg+xml;base64,") == 2
     first = records.read(tmp_path / "daba-2015-fig-1.json")
     assert first.versions["numba"] in page
@@ -220,8 +221,29 @@ def test_wrong_usage_of_report_and_compare(two, tmp_path, capsys):
 
 
 def test_a_line_keeps_its_colour():
-    known: list = []
-    assert plots.style("daba", known) == plots.style("daba", [])
-    looks = [tuple(plots.style(name, known).values()) for name in plots.KNOWN]
+    assert plots.style("daba", plots.places(["x", "daba"])) == plots.style("daba", plots.places(["daba"]))
+
+
+@pytest.mark.parametrize("lines", [[*plots.KNOWN], [*"abcdefghijklmno"], ["two_stacks", "daba", "flatfat", *"abcdef"]])
+def test_lines_of_a_figure_look_different(lines):
+    known = plots.places(lines)
+    looks = [tuple(plots.style(line, known).items()) for line in lines]
     assert len(set(looks)) == len(looks)
-    assert plots.style("x", known) != plots.style("y", known)
+    if len(lines) <= len(plots.COLOURS):
+        assert len({plots.style(line, known)["color"] for line in lines}) == len(lines)
+
+
+def test_zero_has_its_place_on_a_logarithmic_axis(tmp_path):
+    rows = [{"x": x, "y": 1.0} for x in (plots.ZERO, 1, 16, 256)]
+    figure = plots.drawn(Plot([Panel("p", "x", "y", x_log=2)]), rows)
+    figure.savefig(tmp_path / "figure.svg")
+    axis = figure.axes[0].xaxis
+    assert [label.get_text() for label in axis.get_ticklabels()][0] == "0"
+
+
+def test_what_does_not_hold_is_explained():
+    """Of the results that the performance page shows, by the suites of today."""
+    filed = Path(__file__).resolve().parents[2] / "docs" / "performance" / "results"
+    for result in records.read_all(filed):
+        for one in bench.suite(result.suite).claims(result.rows):
+            assert one.why or one.holds in ("yes", "unmeasured"), (result.suite, one.paper)

@@ -12,7 +12,7 @@ import numpy as np
 from slidewise.algebra.kernel import twin
 from slidewise.algebra.operator import Operator
 from slidewise.algorithms import algorithm, drivers
-from slidewise.algorithms.protocol import arrays, capacity_for
+from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 
 
 class Counter:
@@ -59,8 +59,8 @@ def summed(counts: Sequence[int]) -> Counts:
 class Counted:
     """An in-order algorithm over a counting operator, at capacity for `window` events; each call gives its combines."""
 
-    def __init__(self, name: str, op: Operator, window: int):
-        self.counter, self.alg = Counter(op), algorithm(name)
+    def __init__(self, name: str | Algorithm, op: Operator, window: int):
+        self.counter, self.alg = Counter(op), algorithm(name) if isinstance(name, str) else name
         self._steps = twin(drivers)
         self._H, self._W, self._V, self._m, self._scratch = arrays(self.alg, self.counter.typed, capacity_for(window))
         self._out, self._ok = [None], [0]
@@ -86,7 +86,7 @@ class Counted:
         return self.counter.during(step, *self._arguments, self._scratch, count, self._out, self._ok)
 
 
-def rounds(name: str, op: Operator, window: int, items: Iterable, most: int = 1 << 60) -> Counts:
+def rounds(name: str | Algorithm, op: Operator, window: int, items: Iterable, most: int = 1 << 60) -> Counts:
     """Combines in each round of evict, insert, query once the window is full of the first items."""
     counted = Counted(name, op, window)
     found: list[int] = []

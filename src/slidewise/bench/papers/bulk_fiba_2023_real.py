@@ -8,6 +8,7 @@ import numpy as np
 
 from slidewise.bench import data
 from slidewise.bench.papers.fiba_2019_real import stream
+from slidewise.bench.plots import with_zero
 from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, values
 
 
@@ -41,7 +42,7 @@ def measure(rides: int, flights: bool, progress: Progress) -> list[Row]:
     return rows
 
 
-LABELS = {"n": "window size n", "m": "pushed out by one event, m (leftmost: 0)", "d": "distance d (leftmost: 0)"}
+LABELS = {"n": "window size n", "m": "pushed out by one event, m", "d": "out-of-order distance d"}
 
 
 def _bars(axes, rows: list[Row]) -> None:
@@ -58,6 +59,7 @@ def _bars(axes, rows: list[Row]) -> None:
     )
     if not linear:
         axes.set_xscale("log", base=2)
+        with_zero(axes)
         axes.set_yscale("log", base=10)
         axes.set_ylim(bottom=0.7)
 
@@ -88,8 +90,9 @@ def claims(rows: list[Row]) -> list[Claim]:
 
     d, m = told("bikes", "d"), told("bikes", "m")
     scale = d["events"] / data.RIDES
-    broad = {kind: told(kind, "n")["most"] / told(kind, "n")["p50"] for kind in values(rows, "data")}
-    single = {kind: _share(rows, kind, "m", 2) for kind in values(rows, "data")}
+    broad = {kind: _between(rows, kind) for kind in values(rows, "data")}
+    shares = {kind: [_share(rows, kind, "m", low, high) for low, high in ((0, 1), (1, 2))] for kind in values(rows, "data")}
+    far = sum(r["count"] for r in picked(rows, (("data", "bikes"), ("what", "d"))) if 2**13 <= r["low"] < 2**17)
     found = [
         claim(
             "99 % of the rides have d <= 9, the mean is 56.47, the last 0.01 % have d >= 150,000, the most is "
@@ -101,23 +104,45 @@ def claims(rows: list[Row]) -> list[Claim]:
             + [0.5 < d["mean"] / (1 + 52 * scale) < 2, 0.5 < d["most"] / (1e6 * scale) < 2],
         ),
         claim(
-            "most insertions cause a single eviction, but there are bulk evicts of hundreds or thousands",
-            ", ".join(f"{kind}: {share:.0%} push out at most one" for kind, share in single.items())
-            + f"; the most: {m['most']:,} rides at once, {m['thousands']} times a thousand or more",
-            [share > 0.5 for share in single.values()] + [m["most"] > 1000 * scale],
+            "most insertions cause only a single eviction",
+            ", ".join(
+                f"{kind}: {one:.0%} push out one, {none:.0%} none; of those that push out any, {one / (1 - none):.0%} push out one"
+                for kind, (none, one) in shares.items()
+            ),
+            [one / (1 - none) > 0.5 for none, one in shares.values()],
+            "Events that come at uneven distances push out none about as often as one, and then several. Flights are heard of when "
+            "they land, long after they left: only the few that left last push out anything.",
+        ),
+        claim(
+            "but there are bulk evicts of hundreds or thousands of entries",
+            f"the most: {m['most']:,} rides at once; {m['thousands']} times a thousand or more, of {m['events']:,}",
+            [m["most"] >= 1000 * scale, m["thousands"] > 0 or scale < 1],
+        ),
+        claim(
+            "hundreds of insertions have a distance in the tens of thousands",
+            f"{far:,} of {d['events']:,} rides from 8,192 to 131,072",
+            [far >= 100] if scale == 1 else [],
         ),
         claim(
             "the window size ranges broadly, as event rates are uneven",
-            ", ".join(f"{kind}: up to {times:.1f} times the median" for kind, times in broad.items()),
-            [times > 1.2 for times in broad.values()],
+            ", ".join(f"{kind}: 95 % are below {high:,.0f}, 5 % below {low:,.0f}" for kind, (low, high) in broad.items()),
+            [high > 1.5 * low for low, high in broad.values()],
+            "Flights are scheduled: a day has as many of them as the next but for holidays and storms.",
         ),
     ]  # fmt: skip
     return found
 
 
-def _share(rows: list[Row], kind: str, what: str, below: float) -> float:
+def _share(rows: list[Row], kind: str, what: str, low: float, high: float) -> float:
     mine = picked(rows, (("data", kind), ("what", what)))
-    return sum(r["count"] for r in mine if r["high"] <= below) / sum(r["count"] for r in mine)
+    return sum(r["count"] for r in mine if low <= r["low"] and r["high"] <= high) / sum(r["count"] for r in mine)
+
+
+def _between(rows: list[Row], kind: str) -> tuple[float, float]:
+    """Window sizes below which 5 % and 95 % are, to a bin of the histogram."""
+    mine = picked(rows, (("data", kind), ("what", "n")))
+    seen = np.cumsum([r["count"] for r in mine]) / sum(r["count"] for r in mine)
+    return mine[int(np.searchsorted(seen, 0.05))]["high"], mine[int(np.searchsorted(seen, 0.95))]["high"]
 
 
 FIG_15 = Suite(

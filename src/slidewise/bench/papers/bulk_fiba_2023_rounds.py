@@ -8,12 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+import slidewise.operators as library
 from slidewise.algebra.cache import entry, inlined
 from slidewise.algebra.kernel import get, lift, open_arrays, open_state, ptr, row
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm, drivers
 from slidewise.algorithms.protocol import arrays, bulk_evict_, capacity_for, evict_, insert_, load_, save_
 from slidewise.bench import clock
+from slidewise.bench.counting import Counted
 from slidewise.bench.papers import trees
 from slidewise.bench.tally import combines
 from slidewise.bench.tree_rounds import BULK, EAGER, EVICT, INSERT, NOT, SINGLY, UNTIMED, WHOLE, Rounds
@@ -138,7 +140,9 @@ class Window:
 
 
 def combines_of(name: str, part: int, m: int, d: int, bulk_insert: bool, rounds: int = 8) -> float:
-    """How many combines that part of a round takes in a tree."""
+    """How many combines that part of a round takes."""
+    if name in QUEUES:
+        return _combines_of_queue(QUEUES[name], part, m)
     made = Window(name, "sum", 16 * m, d, trees.counter())
     tree = made.of
     assert isinstance(tree, Rounds)
@@ -151,3 +155,17 @@ def combines_of(name: str, part: int, m: int, d: int, bulk_insert: bool, rounds:
         tree.next = first
         counted[INSERT] += combines(lambda: tree.run_bulk(1, m, NOT, into))
     return counted[part] / rounds
+
+
+def _combines_of_queue(name: str, part: int, m: int) -> float:
+    """Over whole cycles of a window of 4 m, interpreted."""
+    counted = Counted(name, library.sum(), 4 * m)
+    for x in range(4 * m):
+        counted.insert(x)
+    found, rounds = {EVICT: 0, INSERT: 0}, 8
+    for _ in range(rounds):
+        bulk = "bulk_evict" in counted.alg.info.offers
+        found[EVICT] += counted.evict(m) if bulk else sum(counted.evict() for _ in range(m))
+        found[INSERT] += sum(counted.insert(x) for x in range(m))
+        counted.query()
+    return found[part] / rounds

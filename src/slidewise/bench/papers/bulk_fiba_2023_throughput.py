@@ -182,7 +182,6 @@ def claims_12(rows: list[Row]) -> list[Claim]:
 
 def claims_13(rows: list[Row]) -> list[Claim]:
     ratio = _against(rows, "d")
-    far = {key: r for key, r in ratio.items() if key[2] > 0}
     lines = {key: line for key, line in _lines(rows, "d").items() if key[1].startswith("b_")}
     slow = {key: max(line.values()) / line[max(line)] for key, line in lines.items()}
     return [
@@ -195,9 +194,10 @@ def claims_13(rows: list[Row]) -> list[Claim]:
         ),
         claim(
             "b_fiba outperforms nb_fiba",
-            f"{min(far.values()):.2f} to {max(far.values()):.2f} times for d > 0; counted at the largest d: "
+            f"{min(ratio.values()):.2f} to {max(ratio.values()):.2f} times over all d; counted at the largest d: "
             f"{_fewer(rows, 'd')}",
-            [r > 1 for r in far.values()],
+            [r > 1 for r in ratio.values()],
+            "Behind in order only (d = 0), where a single insert has nothing to search for, and a bulk nothing to save.",
         ),
     ]
 
@@ -210,7 +210,7 @@ def claims_14(rows: list[Row]) -> list[Claim]:
             "with m = 1, b_fiba does worse than nb_fiba on sum and geomean, and slightly better on bloom",
             ", ".join(f"{o} {r:.2f} times" for o, r in told.items())
             + " as fast as nb_fiba in the geometric mean over d",
-            [r > 0.98 if o == "bloom" else r < 1 for o, r in told.items()],
+            [r > 1 if o == "bloom" else r < 1 for o, r in told.items()],
             "A bulk of one takes nearly the path of a single operation here, so that the two are close for every operator.",
         )
     ]
@@ -234,7 +234,7 @@ def _run(make, bulk_insert: bool):
     return lambda quick, progress: with_places(measure(make(quick), bulk_insert, progress))
 
 
-M, D = "bulk size m", "out-of-order distance d (leftmost: 0)"
+M, D = "bulk size m", "out-of-order distance d"
 FIG_11 = suite(11, "throughput, bulk evict only, in order", _run(over_m, False), "m", M, claims_11)
 FIG_12 = suite(12, "throughput, bulk evict and insert, in order", _run(over_m, True), "m", M, claims_12)
 FIG_13 = suite(

@@ -320,6 +320,7 @@ def claims_7(rows: list[Row]) -> list[Claim]:
     for name in values(rows, "function"):
         mine = [r for r in rows if r["function"] == name]
         fits[name] = log_fit([r["window"] for r in mine], [r["ns"] for r in mine])
+    knees = {name: _knee([r for r in rows if r["function"] == name]) for name in fits if rows[-1]["window"] >= 2**20}
     counts = {r["window"]: r["combines"] for r in rows if r["combines"] is not None}
     bound = {w: 2 * (1 + math.ceil(math.log2(w / 2))) + 2 * math.log2(w) for w in counts if w >= 2}
     return [
@@ -331,12 +332,29 @@ def claims_7(rows: list[Row]) -> list[Claim]:
             "Large trees leave the caches: the last points lie above the line.",
         ),
         claim(
+            "there is no knee in the curve where the tree leaves the caches",
+            ", ".join(f"{f}: {times:.2f} times what the line up to 2^16 foretells" for f, times in knees.items())
+            + f" at {rows[-1]['window']:,}"
+            if knees
+            else "",
+            [times < 1.5 for times in knees.values()],
+            "There is one where the tree no longer fits the last cache and its pages no longer fit the table of addresses: a "
+            "leaf-to-root path touches a page for nearly every level.",
+        ),
+        claim(
             "counted: at most m (1 + ceil(log2(n / m))) combines for the m = 2 changes of an event, and 2 log2 n where the ring is "
             "inverted",
             ", ".join(f"{w:,}: {counts[w]:.1f} of {bound[w]:.0f}" for w in bound),
             [counts[w] <= bound[w] for w in bound],
         ),
     ]
+
+
+def _knee(rows: list[Row]) -> float:
+    """The last point over what a logarithm fitted up to 2^16 says."""
+    near, last = [r for r in rows if r["window"] <= 2**16], rows[-1]
+    a, b, _ = log_fit([r["window"] for r in near], [r["ns"] for r in near])
+    return last["ns"] / (a + b * math.log2(last["window"]))
 
 
 FIG_7 = Suite(

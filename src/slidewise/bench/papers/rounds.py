@@ -15,7 +15,7 @@ from slidewise.algebra.kernel import twin
 from slidewise.algebra.operator import Operator
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm, drivers
-from slidewise.algorithms.protocol import arrays, capacity_for
+from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.bench import counting
 from slidewise.bench.timing import best_of
 
@@ -58,8 +58,9 @@ COLLECT = Function(library.collect, lambda rng, n: (rng.integers(0, 1000, n).tol
 class Rounds:
     """One algorithm, operator and window size, with its arrays: compiled or interpreted, as the operator is."""
 
-    def __init__(self, name: str, op: TypedOperator, window: int, X: tuple, capacity: int = 0):
-        self.alg, self.op, self.window, self.X = algorithm(name), op, window, X
+    def __init__(self, name: str | Algorithm, op: TypedOperator, window: int, X: tuple, capacity: int = 0):
+        self.alg = algorithm(name) if isinstance(name, str) else name
+        self.op, self.window, self.X = op, window, X
         self.steps = drivers if op.compiled else twin(drivers)
         self.H, self.W, self.V, self.m, self.scratch = arrays(self.alg, op, capacity or capacity_for(window))
         places = min(BATCH, len(X[0]))
@@ -105,14 +106,16 @@ class Rounds:
         return best_of(repeats, lambda: self.run(rounds)) / rounds * 1e9
 
 
-def filled(name: str, op: TypedOperator, window: int, X: tuple) -> Rounds:
+def filled(name: str | Algorithm, op: TypedOperator, window: int, X: tuple) -> Rounds:
     """A full window."""
     made = Rounds(name, op, window, X)
     made.run(window)
     return made
 
 
-def combines(name: str, made: Operator, window: int, seed: int = 0, values: Sequence | None = None) -> counting.Counts:
+def combines(
+    name: str | Algorithm, made: Operator, window: int, seed: int = 0, values: Sequence | None = None
+) -> counting.Counts:
     """Combines a round, over two windows' worth of rounds: whole cycles of every amortised algorithm."""
     if values is None:
         values = np.random.default_rng(seed).integers(1, 10**6, 3 * window + 64).tolist()

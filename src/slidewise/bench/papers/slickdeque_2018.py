@@ -7,6 +7,7 @@ selective, so it keeps a deque.
 
 from dataclasses import dataclass
 from functools import cache
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def gains(rows: list[Row]) -> dict[int, tuple[float, str]]:
 
 
 def _gain_claim(rows: list[Row], start: int, gain: float, ahead: str) -> Claim:
-    """Ahead everywhere, and by at least half of what the paper reports."""
+    """Ahead everywhere, and in the mean by what the paper reports (nine tenths of it will do)."""
     paper = f"SlickDeque is {100 * gain:.0f} % faster than the second best on average, and {ahead}"
     found = {w: found for w, found in gains(rows).items() if w >= start}
     ratios = [ratio for ratio, _ in found.values()]
@@ -151,7 +152,7 @@ def _gain_claim(rows: list[Row], start: int, gain: float, ahead: str) -> Claim:
         paper,
         f"{np.mean(ratios):.2f} times the second best ({', '.join(seconds)}) in the mean, {min(ratios):.2f} to {max(ratios):.2f}"
         + (f"; behind at {', '.join(f'{w:,}' for w in lost)}" if lost else ""),
-        [float(np.mean(ratios)) >= 1 + gain / 2, *(ratio > 1 for ratio in ratios)],
+        [float(np.mean(ratios)) >= 1 + 0.9 * gain, *(ratio > 1 for ratio in ratios)],
         "All algorithms are compiled here with their state in registers and flat rings, so the others lose less than with the "
         "paper's lists and chunks; what is left differs with the branch that a deque needs for each value.",
     )
@@ -165,7 +166,7 @@ def claims_single(name: str):
         falling = {a: [rate[a, w] for w in windows if (a, w) in rate] for a in ("flatfat", "b_int", "recalc")}
         counted = [r for r in rows if r["combines"] is not None and r["window"] >= 8]
         by = {a: max((r["combines"] for r in counted if r["algorithm"] == a), default=0.0) for a in SINGLE}
-        bounds = {"two_stacks": 3.0, "flatfit": 3.0, "daba": 5.0, "slick_deque": 2.0}
+        bounds, largest = {"two_stacks": 3.0, "flatfit": 3.0, "daba": 5.0}, max((r["window"] for r in counted), default=0)
         grows = [ys[-1] < 0.9 * ys[0] for ys in falling.values() if len(ys) > 1]
         return [
             claim(
@@ -183,9 +184,17 @@ def claims_single(name: str):
             claim(
                 f"combines a slide: SlickDeque {'exactly' if name == 'sum' else 'below'} 2, TwoStacks and FlatFIT 3, DABA 5 "
                 "amortised, FlatFAT log n, Naive n",
-                ", ".join(f"{NAMES[a]} {by[a]:.2f}" for a in bounds) if counted else "",
-                [by[a] <= bound + 1e-9 for a, bound in bounds.items()] if counted else [],
-                "",
+                ", ".join(f"{NAMES[a]} {by[a]:.3f}" for a in SINGLE) + f" at most, up to windows of {largest:,}" if counted else "",
+                [
+                    by["slick_deque"] == 2 if name == "sum" else by["slick_deque"] < 2,
+                    *(by[a] <= bound for a, bound in bounds.items()),
+                    *(log2(largest) <= by[a] for a in ("flatfat", "b_int")),
+                    *(by[a] <= 2 * log2(largest) for a in ("flatfat", "b_int")),
+                    by["recalc"] == largest - 1,
+                ]
+                if counted
+                else [],
+                "FlatFAT updates a path and, where its ring is inverted, looks up another.",
             ),
         ]
 
@@ -344,19 +353,21 @@ def plots_many(number: int, name: str):
 
 def claims_many(name: str):
     def claims(rows: list[Row]) -> list[Claim]:
-        answers = [r["answers"] for r in rows if r["algorithm"] == "slick_deque" and r["answers"] is not None]
+        mine = [r for r in rows if r["algorithm"] == "slick_deque" and r["answers"] is not None]
+        answers, slides = [r["answers"] for r in mine], [r["throughput"] for r in mine]
         counted = {(r["algorithm"], r["window"]): r["combines"] for r in rows if r["combines"] is not None}
         largest = max((w for a, w in counted), default=0)
-        bound = 2 * largest if name == "sum" else 2
+        fewest = counted.get(("slick_deque", largest), 0.0)
         return [
             _gain_claim(rows, 4, 0.45 if name == "sum" else 2.66, "ahead from windows of 4 on"),
             claim(
                 "throughput rises with the number of ranges, as they share, until the window outweighs it",
-                f"answers a second rise {max(answers) / answers[0]:.1f} times from one range to the best"
+                f"SlickDeque's answers a second rise {max(answers) / answers[0]:.1f} times from one range to the best, slides a "
+                f"second {max(slides) / slides[0]:.1f} times"
                 if answers
                 else "",
-                [max(answers) > 1.5 * answers[0]] if answers else [],
-                "Slides a second can only fall, as each has more to answer: the claim is read as answers a second.",
+                [max(answers) > 1.1 * answers[0], max(slides) > 1.1 * slides[0]] if answers else [],
+                "The paper's axis is slides a second. Those can only fall, as a slide answers every range; answers a second rise.",
             ),
             claim(
                 "combines a slide for n ranges: "
@@ -366,7 +377,9 @@ def claims_many(name: str):
                 if largest
                 else "",
                 [
-                    counted["slick_deque", largest] <= bound + 1e-9,
+                    fewest == 2 * largest if name == "sum" else fewest < 2,
+                    counted["flatfit", largest] == largest - 1,
+                    largest < counted["flatfat", largest] <= largest * log2(largest),
                     counted["recalc", largest] == largest * (largest - 1) / 2,
                 ]
                 if largest

@@ -85,7 +85,8 @@ def _summary(results: list[Result]) -> str:
     )
     rows = sum(len(result.rows) for result in results)
     return (
-        f"<p>{len(results)} suites, {rows:,} measurements, {sizes}. {sum(counts.values())} claims, the papers' and our own: {told or 'none'}. "
+        f"<p>{len(results)} suites, {rows:,} measurements, {sizes}. "
+        f"{sum(counts.values())} claims, the papers' and our own: {told or 'none'}. "
         "A claim is judged by the rows of this run alone; times are of this machine, counts of combines hold on any.</p>"
     )
 

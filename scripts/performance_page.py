@@ -31,12 +31,12 @@ their rows.
 - `make bench` runs all suites at their short sizes and leaves one page, `bench-results/report.html`;
   `slidewise bench daba-2015-table-1` runs one at its full size, `slidewise bench daba-2015` all of a paper,
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
-- Times are the best of several turns on the machine below; ratios are taken within one run. Combines are counted, not timed: those
+- Times are the best of several turns on the machines below; ratios are taken within one run. Combines are counted, not timed: those
   figures hold on any machine.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
-- The machine is a virtual one whose host hands out memory on first touch, which makes a fresh page many times as dear as elsewhere,
-  and takes back what a process frees. `rolling` and `peers` ran with allocators that keep what is freed, for all systems alike
+- The machines are virtual ones whose hosts hand out memory on first touch, which makes a fresh page many times as dear as usual,
+  and take back what a process frees. `rolling` and `peers` ran with allocators that keep what is freed, for all systems alike
   (`MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 ARROW_DEFAULT_MEMORY_POOL=system
   _RJEM_MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1`): without, frames of 10 million rows are mostly page faults. The others
   ran as they are: large windows and the Spark suites carry some of that cost.
@@ -69,12 +69,26 @@ def paper_of(result: Result) -> str:
 
 
 def surroundings(results: list[Result]) -> str:
-    machine, versions = results[-1].machine, results[-1].versions
-    told = f"{machine['processor']}, {machine['cores']} cores, {machine.get('memory_mb', 0) / 1024:.0f} GB, {machine['system']}"
-    others = ", ".join(f"{name} {version}" for name, version in versions.items())
+    """Machines and versions: those of most suites, then which suites had others."""
+
+    def machine(result: Result) -> str:
+        found = result.machine
+        cores = f"{found['cores']} core{'s' * (found['cores'] != 1)}"
+        return f"{found['processor']}, {cores}, {found.get('memory_mb', 0) / 1024:.0f} GB, {found['system']}"
+
+    def versions(result: Result) -> str:
+        return ", ".join(f"{name} {version}" for name, version in result.versions.items())
+
+    told = []
+    for start, of in (("Measured on", machine), ("With", versions)):
+        by: dict[str, list[str]] = {}
+        for result in results:
+            by.setdefault(of(result), []).append(result.suite)
+        first, *others = sorted(by, key=lambda what: -len(by[what]))
+        told.append(f"{start} {first}" + "".join(f"; {', '.join(by[other])}: {other}" for other in others) + ".")
     quick = [result.suite for result in results if result.quick]
-    sizes = f" At the short sizes of `--quick`: {', '.join(quick)}." if quick else ""
-    return f"Measured on {told}, with {others}.{sizes}\n"
+    sizes = [f"At the short sizes of `--quick`: {', '.join(quick)}."] if quick else []
+    return "\n\n".join([*told, *sizes]) + "\n"
 
 
 def summary(results: list[Result]) -> str:

@@ -6,6 +6,7 @@ No test looks at a time. What the loops compute is held against plain Python.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -88,9 +89,10 @@ TIMED = {"fiba-2019-fig-13": "finger B-trees have constant", "fiba-2019-fig-11":
 @pytest.mark.parametrize("name", TIMED)
 def test_what_is_timed_counts_too(name, measured):
     """A claim about throughput is not judged by combines alone."""
-    rows = measured(name)
-    for k, row in enumerate(rows):
-        row["throughput"] = 1.0 + 10.0**9 * (k % 2)
+    rows, seen = measured(name), Counter()
+    for row in rows:
+        seen[row["algorithm"]] += 1
+        row["throughput"] = 1.0 + 10.0**9 * (seen[row["algorithm"]] % 2)
     (found,) = [c for c in bench.suite(name).claims(rows) if TIMED[name] in c.paper]
     assert found.holds == "partly"
 
@@ -98,9 +100,11 @@ def test_what_is_timed_counts_too(name, measured):
 def test_a_bulk_evict_that_grows_like_single_ones_is_seen(measured):
     rows = measured("bulk-fiba-2023-fig-7")
     claims = bench.suite("bulk-fiba-2023-fig-7").claims
+    for row in rows:  # m is too small here for what the trees count
+        row["combines_of_a_quarter"], row["combines"] = (500, 2000) if row["algorithm"].startswith("nb_") else (50, 60)
     assert [c.holds for c in claims(rows) if "O(log m)" in c.paper] == ["yes"]
     for row in rows:
-        row["combines"] = 4 * row["combines_of_a_quarter"] + 20
+        row["combines"] = 4 * row["combines_of_a_quarter"]
     assert [c.holds for c in claims(rows) if "O(log m)" in c.paper] == ["partly"]
 
 

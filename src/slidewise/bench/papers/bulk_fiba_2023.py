@@ -44,8 +44,8 @@ def measure(chosen: Latency, part: int, d: int, bulk_insert: bool, progress: Pro
         for algorithm in chosen.algorithms:
             progress(f"{name}, {algorithm}")
             if algorithm not in counts:
-                m = chosen.m
-                counts[algorithm] = tuple(combines_of(algorithm, part, k, d * k // m, bulk_insert) for k in (m, m // 4))
+                whole, quarter = (combines_of(algorithm, part, m, d * m // chosen.m, bulk_insert) for m in (chosen.m, chosen.m // 4))
+                counts[algorithm] = whole, quarter
             made = Window(algorithm, name, n, min(d, n // 4))
             rounds = chosen.rounds if name != "bloom" else chosen.rounds // 8
             if algorithm in QUEUES:
@@ -83,7 +83,8 @@ def _median(rows: list[Row]) -> dict[tuple, float]:
 
 def _counts(rows: list[Row]) -> tuple[dict[str, float], dict[str, float]]:
     """Combines by algorithm, for bulks of m and of m / 4."""
-    return tuple({r["algorithm"]: r[column] for r in rows} for column in ("combines", "combines_of_a_quarter"))
+    whole, quarter = ({r["algorithm"]: r[column] for r in rows} for column in ("combines", "combines_of_a_quarter"))
+    return whole, quarter
 
 
 def _pairs(rows: list[Row]) -> list[tuple[str, str, str]]:

@@ -44,8 +44,8 @@ def measure(chosen: Latency, part: int, d: int, bulk_insert: bool, progress: Pro
         for algorithm in chosen.algorithms:
             progress(f"{name}, {algorithm}")
             if algorithm not in counts:
-                whole, quarter = (combines_of(algorithm, part, m, d * m // chosen.m, bulk_insert) for m in (chosen.m, chosen.m // 4))
-                counts[algorithm] = whole, quarter
+                whole = combines_of(algorithm, part, chosen.m, d, bulk_insert)
+                counts[algorithm] = whole, combines_of(algorithm, part, chosen.m // 4, d // 4, bulk_insert)
             made = Window(algorithm, name, n, min(d, n // 4))
             rounds = chosen.rounds if name != "bloom" else chosen.rounds // 8
             if algorithm in QUEUES:

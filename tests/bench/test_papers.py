@@ -259,6 +259,13 @@ def test_peers_that_disagree_or_are_faster():
     assert "max over 5" in claims[1].here
 
 
+@pytest.mark.parametrize("start", [peers.in_python, peers.with_window], ids=["python", "slidewise"])
+def test_single_events_meet_a_full_window(start):
+    run = start("sum", 3, [1.0, 2.0, 3.0])
+    assert run([4.0, 5.0]) == [9.0, 12.0]
+    assert run([6.0]) == [15.0]
+
+
 # ---- what is timed computes the right thing --------------------------------------------------------------------------
 
 

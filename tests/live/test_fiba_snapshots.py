@@ -261,3 +261,16 @@ def test_times_that_are_none_never_load(algorithm):
     for missing in (None, float("nan")):
         with pytest.raises(sw.StateError, match="a time is missing"):
             sw.Window.from_bytes(forged("a", encode([missing])), sw.collect())
+
+
+@pytest.mark.parametrize("partial", [(), (1,), [1], 7, None, {}], ids=repr)
+def test_partials_that_the_operator_cannot_combine_never_load(partial):
+    """Whatever its `combine` raises for them: here a user's own, which looks at two fields."""
+    op = sw.operator(lift=lambda x: (x, 1), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]), identity=(0, 0), name="pairs")
+    head, body = _taken_apart(_filled(op, object, [5, 3, 9, 1], range(4)).to_bytes())
+    sizes = dict(head["sections"])
+    assert list(sizes) == ["times", "states"]
+    code = encode([partial] * head["count"])
+    forged = _forged(head | {"sections": [["times", sizes["times"]], ["states", len(code)]]}, body[: sizes["times"]] + code)
+    with pytest.raises(sw.StateError):
+        sw.Window.from_bytes(forged, op)

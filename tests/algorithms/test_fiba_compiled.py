@@ -170,25 +170,11 @@ def test_time_windows_over_a_stream_out_of_order(op, stream):
     forest.check()
 
 
-@pytest.mark.parametrize("op", both(TOTAL), ids=["compiled", "interpreted"])
-def test_range_queries_over_arrays(op, stream):
-    times, values, _ = stream
-    rng = np.random.default_rng(5)
-    first, last = rng.integers(-10, 6010, (2, 400))
-    forest, (OUT, OK) = Forest(op, 1, 8), results(op, 400)
-    forest.bulk_insert(0, *((times, (values,)) if op.compiled else (times.tolist(), (values.tolist(),))))
-    forest.steps.range_queries(*forest.arrays, 0, *tell(op, first, last), OUT, OK, 0, 400)
-    for i in range(400):
-        inside = values[(first[i] <= times) & (times <= last[i])]
-        assert result(op, OUT, OK, i) == (int(inside.sum()) if len(inside) else None)
-
-
 def test_a_forest_serves_many_trees():
     op = TOTAL.typed((np.dtype("i8"),))
-    forest, rng = Forest(op, 50, 8), np.random.default_rng(3)
+    forest, rng = Forest(op, 60, 8), np.random.default_rng(3)
     assert forest.A[0] == 3, "empty trees own no node"
     keys, times = rng.integers(0, 60, 4000), rng.permutation(4000)
-    forest.add_trees(10)
     for key, t in zip(keys.tolist(), times.tolist()):
         forest.insert(key, t, (t,))
     for key in range(0, 60, 7):

@@ -218,12 +218,3 @@ def run_cuts(k, op, A_, H_, N_, V_, tree, T, X_, MASK, CUT, OUT_, OK_, lo, hi):
                 bulk_evict(k, op, A, H, N, V, CUT[i])
         answer(k, op, H, N, V, OUT, OK, i)
     return hi
-
-
-@entry
-def range_queries(k, op, A_, H_, N_, V_, tree, FROM, TO, OUT_, OK_, lo, hi):
-    """For each i: the lowered aggregate of the times from FROM[i] to TO[i], both included."""
-    H, N, V = shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
-    OUT, OK = open_arrays(OUT_), ptr(OK_)
-    for i in range(lo, hi):
-        answer_range(k, op, H, N, V, FROM[i], TO[i], OUT, OK, i)

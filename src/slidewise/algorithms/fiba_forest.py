@@ -1,7 +1,7 @@
 """Forest: an arena with its trees, as Python sees it. Allocates, grows, compacts, and calls the compiled steps or their twin.
 
-One forest of one tree is a live window; a forest with a tree for each key is a keyed stream. Times are int64 codes where the
-operator runs compiled, and any objects that can be compared where it does not.
+A forest of one tree is a live window; several trees may share an arena. Times are int64 codes where the operator runs compiled,
+and any objects that can be compared where it does not.
 """
 
 import numpy as np
@@ -85,11 +85,6 @@ class Forest:
     @property
     def trees(self) -> int:
         return len(self.H) // TREE_WORDS
-
-    def add_trees(self, count: int) -> None:
-        """That many more empty trees, behind the others."""
-        more = self._words(count * TREE_WORDS)
-        self.H = np.concatenate([self.H, more]) if self.op.compiled else self.H + more
 
     def size(self, tree: int = 0) -> int:
         return int(self.H[tree * TREE_WORDS + SIZE])
@@ -183,12 +178,13 @@ class Forest:
             self._gone = 0
             self.compact_if_sparse()
 
-    def run(self, loop: str, tree: int, T, *arguments) -> None:
-        """One of the loops of fiba_drivers over all rows: `run_rows` for the last n of them, `run_cuts` for windows by time."""
-        at = 0
+    def run(self, loop, tree: int, T, *arguments) -> None:
+        """A loop over all rows, by its name in fiba_drivers: `run_rows` for the last n of them, `run_cuts` for windows by time; or
+        another of the same form."""
+        steps, at = getattr(self.steps, loop) if isinstance(loop, str) else loop, 0
         while at < len(T):
             before, done, end = self.size(tree), at, min(len(T), at + max(PIECE, int(self.A[BUMP])))
-            at = getattr(self.steps, loop)(*self.arrays, tree, T, *arguments, done, end)
+            at = steps(*self.arrays, tree, T, *arguments, done, end)
             self.evicted(before + at - done - self.size(tree))  # at most: a repeated time adds no entry
             if at < end:
                 self.grow()

@@ -150,23 +150,18 @@ def shared_rounds(k, op, A_, H_, N_, V_, trees, X_, first, far, OUT_, OK_, lo, h
 
 
 @entry
-def time_rounds(k, op, A_, H_, N_, V_, tree, T, X_, CUT, bulk, OUT_, OK_, lo, hi):
-    """Time windows: event i comes at T[i]; everything at or before CUT[i] goes, one by one or in bulk; a query."""
-    A, H, N, V = ptr(A_), ptr(H_), ptr(N_), open_state(op, V_)
+def time_rounds(k, op, A_, H_, N_, V_, tree, T, X_, MASK, CUT, OUT_, OK_, lo, hi):
+    """As `run_cuts` of the library, but for evicts one by one."""
+    A, H, N, V = ptr(A_), shift(ptr(H_), tree * TREE_WORDS), ptr(N_), open_state(op, V_)
     X, OUT, OK = open_arrays(X_), open_arrays(OUT_), ptr(OK_)
-    mask = len(OK_) - 1
     for i in range(lo, hi):
         if not has_room(k, A, H):
             return i
-        if CUT[i] < T[i]:  # an event that is too late for its window is not kept
+        if MASK[i]:
             insert(k, op, A, H, N, V, T[i], lift(op, get(op, V, LIFTED), row(X, i)))
-        if bulk:
-            if H[SIZE] > 0 and oldest(k, H, N) <= CUT[i]:
-                bulk_evict(k, op, A, H, N, V, CUT[i])
-        else:
-            while H[SIZE] > 0 and oldest(k, H, N) <= CUT[i]:
-                evict(k, op, A, H, N, V)
-        answer(k, op, H, N, V, OUT, OK, i & mask)
+        while H[SIZE] > 0 and oldest(k, H, N) <= CUT[i]:
+            evict(k, op, A, H, N, V)
+        answer(k, op, H, N, V, OUT, OK, i)
     return hi
 
 
@@ -247,12 +242,12 @@ LOOPS = {"rounds": rounds, "shared_rounds": shared_rounds}
 
 
 def run_times(forest: Forest, T, X, CUT, bulk: bool, OUT, OK) -> None:
-    """All events of a stream through a time window."""
-    at = 0
-    while at < len(T):
-        at = time_rounds(*forest.arrays, 0, T, X, CUT, bulk, OUT, OK, at, len(T))
-        if at < len(T):
-            forest.grow()
+    """All events of a stream through a time window: everything at or before an event's cut goes, in bulk or one by one. An event
+    that is too late for its window is not kept. OUT and OK have room for some, and are used over and over."""
+    kept = (CUT < T).view(np.uint8)
+    for first in range(0, len(T), len(OK)):
+        part = slice(first, first + len(OK))
+        forest.run("run_cuts" if bulk else time_rounds, 0, T[part], tuple(x[part] for x in X), kept[part], CUT[part], OUT, OK)
 
 
 def run_slides(forest: Forest, T, X, window: int, slide: int, coarse: bool, bulk: bool, OUT, OK) -> None:

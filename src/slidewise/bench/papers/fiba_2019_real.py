@@ -220,10 +220,8 @@ def claims_16(rows: list[Row]) -> list[Claim]:
             ", ".join(f"{kind} {name} {r:.2f} times" for (kind, name), r in told.items())
             + f" as fast in the geometric mean; counted: {min(fewer):.2f} to {max(fewer):.2f} times fewer combines",
             [r > 1 for r in told.values()],
-            "Most events push out one other or none: a bulk evict of one costs a little more than a single "
-            "evict, and the few large "
-            "ones do not make up for it where a combine is cheap. The library's own loop over time windows (`run_cuts`) "
-            "evicts singly first.",
+            "Most events push out one other or none, and those the loop over time windows (`run_cuts`) evicts singly: there is "
+            "little for the few large bulks to save where a combine is cheap.",
         )
     ]
 

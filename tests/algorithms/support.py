@@ -50,12 +50,16 @@ def run_frames(name: str, op: TypedOperator, X, starts, ends, mask=()) -> list:
     longest = max((e - s for s, e in zip(starts, ends)), default=0)
     H, W, V, m, scratch = arrays(alg, op, capacity_for(max(1, longest + 1)))
     OUT, OK = results(op, len(starts))
-    if op.compiled:
-        steps, starts, ends = drivers, np.array(starts, np.int64), np.array(ends, np.int64)
-        mask = np.array(mask, np.uint8)
+    steps, carry = twin(drivers), [starts[0]] * 2
+    if op.compiled:  # the types that engines give
+        steps, starts, ends = drivers, np.array(starts, np.int32), np.array(ends, np.int32)
+        carry, mask = np.array(carry, np.int64), np.array(mask, np.uint8)
     else:
-        steps, X = twin(drivers), columns_as_python(X)
-    steps.run_frames(alg, op, H, W, V, m, scratch, X, mask, starts, ends, OUT, OK, 0, len(starts))
+        X = columns_as_python(X)
+    steps.start(alg, op, H, W, V, m)
+    half = len(starts) // 2  # in two pieces, as engines run it
+    for lo, hi in ((0, half), (half, len(starts))):
+        steps.run_frames(alg, op, H, W, V, m, scratch, carry, X, mask, starts, ends, OUT, OK, lo, hi)
     return [result(op, OUT, OK, i) for i in range(len(starts))]
 
 

@@ -45,15 +45,13 @@ def slid(name, op, X, starts, ends):
     size = max((e - s for s, e in zip(starts, ends)), default=0)
     H, W, V, m, scratch = arrays(alg, op, capacity_for(max(size, 1)))
     if op.compiled:
-        OUT, OK, loop, mask = (
-            op.result.alloc(len(starts)),
-            np.empty(len(starts), np.uint8),
-            drivers,
-            np.zeros(0, np.uint8),
-        )
+        OUT, OK, loop = op.result.alloc(len(starts)), np.empty(len(starts), np.uint8), drivers
+        mask, carry = np.zeros(0, np.uint8), np.full(2, starts[0], np.int64)
     else:
-        OUT, OK, loop, mask = [None] * len(starts), [0] * len(starts), twin(drivers), []
-    loop.run_frames(alg, op, H, W, V, m, scratch, X, mask, starts, ends, OUT, OK, 0, len(starts))
+        OUT, OK, loop = [None] * len(starts), [0] * len(starts), twin(drivers)
+        mask, carry = [], [starts[0]] * 2
+    loop.start(alg, op, H, W, V, m)
+    loop.run_frames(alg, op, H, W, V, m, scratch, carry, X, mask, starts, ends, OUT, OK, 0, len(starts))
     return OUT, OK
 
 

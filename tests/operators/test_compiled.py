@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.operators.support import (
     COMBINE,
     DTYPES,
+    EMIT,
     EVERY,
+    INVERSE,
     LIFT,
     answer,
     close,
@@ -80,6 +82,21 @@ def test_compiled_equals_interpreted(name, kind, data):
         found = found[:1] if op.name in ("correlation", "slope") else found  # a division by nearly 0 shows every rounding
     for way, result in enumerate(found):
         assert same(result, expected, tolerance), (way, result, expected)
+
+
+@pytest.mark.parametrize(("name", "kind"), COMPILED)
+def test_compiled_partials_are_left_alone(name, kind):
+    """By their bytes: what is combined, taken away or lowered stays as it was, unless it is asked to be written over."""
+    generic = EVERY[name]
+    dtypes = (DTYPES[kind],) * generic.inputs
+    typed = generic.typed(dtypes)
+    V, OUT, OK = typed.state.alloc(5), typed.result.alloc(1), np.zeros(1, np.uint8)
+    X = tuple(np.array([3, 5, 4], dtype) for dtype in dtypes)
+    run_program(typed, X, V, np.array([LIFT, 0, 0, 0, LIFT, 1, 0, 1, COMBINE, 0, 1, 2, LIFT, 2, 0, 3]), OUT, OK)
+    before = [leaf.reshape(5, -1)[:4].tobytes() for leaf in V]
+    steps = [COMBINE, 2, 3, 4, COMBINE, 0, 2, 4, EMIT, 2, 0, 0, EMIT, 0, 0, 0]
+    run_program(typed, X, V, np.array(steps + [INVERSE, 2, 0, 4] * typed.operator.invertible), OUT, OK)
+    assert [leaf.reshape(5, -1)[:4].tobytes() for leaf in V] == before
 
 
 @pytest.mark.parametrize(("name", "dtype"), NARROW)

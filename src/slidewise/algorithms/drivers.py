@@ -59,29 +59,38 @@ def run_rows(alg, op, H, W_, V_, m, scratch, X_, window, OUT_, OK_, lo, hi):
     save_(alg, op, H, W, V, m, st)
 
 
+@inlined
+def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK, masked):
+    """Slide the window from rows [first, last) to [start, end)."""
+    if start >= last:  # nothing of the old frame is left
+        if last > first:
+            st = fresh_(alg, op, W, V, m)
+        first = last = start
+    while first < start:
+        if not masked or MASK[first]:
+            st = evict_(alg, op, W, V, m, st)
+        first += 1
+    while last < end:
+        if not masked or MASK[last]:
+            st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
+        last += 1
+    return st, first, last
+
+
 @entry
-def run_frames(alg, op, H, W_, V_, m, scratch, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
-    """For each i in [lo, hi): the aggregate of the rows [starts[i], ends[i]) that count. Both ends never go back."""
+def run_frames(alg, op, H, W_, V_, m, scratch, carry, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
+    """For each i in [lo, hi): the aggregate of the rows [starts[i], ends[i]) that count. Both ends never go back. The window is
+    left where the next piece goes on; carry: its first row and the one behind its last, to begin with both the first start."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     MASK, starts, ends = open_arrays((MASK_, starts_, ends_))
-    st = fresh_(alg, op, W, V, m)
     masked = len(MASK_) > 0
-    first = last = starts[lo] if lo < hi else 0
+    st = load_(alg, op, H, W, V, m)
+    first, last = carry[0], carry[1]
     for i in range(lo, hi):
-        start, end = starts[i], ends[i]
-        if start >= last:  # nothing of the old frame is left
-            if last > first:
-                st = fresh_(alg, op, W, V, m)
-            first = last = start
-        while first < start:
-            if not masked or MASK[first]:
-                st = evict_(alg, op, W, V, m, st)
-            first += 1
-        while last < end:
-            if not masked or MASK[last]:
-                st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
-            last += 1
+        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
         st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
+    carry[0] = first
+    carry[1] = last
     save_(alg, op, H, W, V, m, st)
 
 

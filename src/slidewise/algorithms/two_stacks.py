@@ -28,7 +28,7 @@ INFO = Info(
     order="in",
     bounds={"insert": "1", "evict": "amortised 1, worst n - 1", "query": "1, cached"},
     offers=("items",),
-    stores="2 n",
+    stores="2 n + 1",
 )
 
 HEADER, RINGS, EXTRAS, WORDS = 3, 2, 1, 0

@@ -1,7 +1,8 @@
 """In-order algorithms, rounds of evict, insert, query: throughput, and the latency of single rounds.
 
 daba-2015 Figure 18 (throughput over window sizes for a cheap, a medium and an expensive operator; latency) and Table 2. Each round
-evicts the oldest event, inserts one and queries. An algorithm drops out where a round takes over a millisecond.
+evicts the oldest event, inserts one and queries. An algorithm drops out where a round takes over a millisecond. Operators run in
+the form that loops over such columns give them: sums of int64 in one word (algebra/narrow.py).
 
 Latency: the same rounds are run several times from the same start, and of each round the least time counts. What the
 algorithm does in a round is the same every time; what the rest of the machine does to it is not.
@@ -14,6 +15,7 @@ import numpy as np
 import slidewise.operators as library
 from slidewise.algebra.cache import entry
 from slidewise.algebra.kernel import get, lift, open_arrays, open_state, ptr, row
+from slidewise.algebra.narrow import fitting
 from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import MODULES, algorithm, drivers, serves
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for, evict_, insert_, load_, save_, size_
@@ -134,8 +136,8 @@ def run(quick: bool, progress: Progress) -> list[Row]:
     rows: list[Row] = []
     for name, powers in (QUICK_SIZES if quick else SIZES).items():
         make, dtype = OPERATORS[name]
-        op = make().typed((np.dtype(dtype),))
         X = ((rng.random(BATCH) * 1e6 + 1).astype(dtype),)
+        op = fitting(make().typed((np.dtype(dtype),)), X, 2 ** max(powers))
         for module in MODULES:
             alg = algorithm(module)
             if alg.info.order != "in" or serves(module, op) is not None:

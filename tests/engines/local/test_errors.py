@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.algebra.narrow import fitting
+from slidewise.engines.local import sweeps
 
 TABLE = pa.table(
     {
@@ -158,6 +160,23 @@ def test_integer_overflow_is_an_error_not_a_wrap():
     table = pa.table({"t": range(3), "x": pa.array([2**62, 2**62, 1], pa.int64())})
     with pytest.raises(sw.AggregateOverflowError):
         sw.rolling(table, time="t", windows=5, aggs={"s": sw.sum("x")})
+
+
+@pytest.mark.parametrize(("x", "one_word"), [([3, None, -5, 2**60], True), ([-(2**62), 2**62, 2**62 - 1, 1], False)])
+def test_sums_of_int64_are_kept_in_one_word_only_where_all_fit(x, one_word, monkeypatch):
+    forms = []
+    monkeypatch.setattr(sweeps, "fitting", lambda op, columns: forms.append((op, fitting(op, columns))) or forms[-1][1])
+    table = pa.table({"t": range(4), "x": pa.array(x, pa.int64())})
+
+    def sums(rows):
+        asked = dict(time="t", windows={"w": sw.rows(rows)}, aggs={"s": sw.sum("x")}, algorithm="recalc")
+        return sw.rolling(table, **asked).column("s_w").to_pylist()
+
+    assert sums(2) == [sum(v or 0 for v in x[max(0, i - 1) : i + 1]) for i in range(4)]
+    assert [form is not op for op, form in forms] == [one_word]
+    if not one_word:
+        with pytest.raises(sw.AggregateOverflowError):
+            sums(3)
 
 
 @pytest.mark.parametrize("unit", ["ns", "s"])

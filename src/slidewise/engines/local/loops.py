@@ -1,12 +1,13 @@
-"""Compiled loops that slide an algorithm over frames; each has an interpreted twin (algebra.kernel.twin).
+"""Compiled loops that slide an algorithm over frames; each has an interpreted twin (algebra.kernel.twin). The plain one, with an
+entry for each row, is `run_frames` of algorithms/drivers.py.
 
 The algorithm comes as a tag from the plan (algorithms/protocol.py): these loops know none by name. They run piece by piece: what
 is needed to go on is in the algorithm's own arrays and in `carry`.
 """
 
-from slidewise.algebra.cache import entry, inlined
+from slidewise.algebra.cache import entry
 from slidewise.algebra.kernel import assign, combine, emit, get, lift, open_arrays, open_state, ptr, put, row
-from slidewise.algorithms.drivers import answer
+from slidewise.algorithms.drivers import answer, move_to
 from slidewise.algorithms.protocol import evict_, fresh_, insert_, load_, query_, save_, size_
 
 CARRY = 7
@@ -73,47 +74,7 @@ def all_set(OK_, lo, hi):
     return True
 
 
-@entry
-def begin(alg, op, H, W, V_, m):
-    V = open_state(op, V_)
-    save_(alg, op, H, W, V, m, fresh_(alg, op, W, V, m))
-
-
-# ---- each row is an entry ------------------------------------------------------------------------------------------------
-
-
-@inlined
-def move_to(alg, op, W, V, m, st, scratch, first, last, start, end, X, MASK, masked):
-    """Slide the window from rows [first, last) to [start, end)."""
-    if start >= last:  # nothing of the old frame is left
-        if last > first:
-            st = fresh_(alg, op, W, V, m)
-        first = last = start
-    while first < start:
-        if not masked or MASK[first]:
-            st = evict_(alg, op, W, V, m, st)
-        first += 1
-    while last < end:
-        if not masked or MASK[last]:
-            st = insert_(alg, op, W, V, m, st, lift(op, get(op, V, scratch), row(X, last)))
-        last += 1
-    return st, first, last
-
-
-@entry
-def slide(alg, op, H, W_, V_, m, scratch, carry, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
-    """Results of the frames lo .. hi - 1; the window is left where the next piece goes on."""
-    W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
-    MASK, starts, ends = open_arrays((MASK_, starts_, ends_))
-    masked = len(MASK_) > 0
-    st = load_(alg, op, H, W, V, m)
-    first, last = carry[0], carry[1]
-    for i in range(lo, hi):
-        st, first, last = move_to(alg, op, W, V, m, st, scratch, first, last, starts[i], ends[i], X, MASK, masked)
-        st = answer(alg, op, W, V, m, st, scratch, OUT, OK, i)
-    carry[0] = first
-    carry[1] = last
-    save_(alg, op, H, W, V, m, st)
+# ---- the row itself is left out --------------------------------------------------------------------------------------
 
 
 @entry
@@ -203,7 +164,7 @@ def most_runs(starts, ends, edges):
 
 @entry
 def slide_runs(alg, op, H, W_, V_, m, scratch, carry, began_, edges_, X_, MASK_, starts_, ends_, OUT_, OK_, lo, hi):
-    """As `slide`, but an entry is a run of rows between two edges. The open run is in slot scratch + 2: a window may end
+    """As `run_frames`, but an entry is a run of rows between two edges. The open run is in slot scratch + 2: a window may end
     inside it (Cutty). began: where each closed run began, a ring like the algorithm's own."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     began, edges, MASK, starts, ends = open_arrays((began_, edges_, MASK_, starts_, ends_))
@@ -296,8 +257,8 @@ def fold_slices(op, V_, X_, MASK_, begins_, stops_, INSIDE_, P_, SOME_, lo, hi):
 def slide_slices(
     alg, op, H, W_, V_, m, scratch, carry, P_, SOME_, WHOLE_, starts_, ends_, tails_, places_, OUT_, OK_, lo, hi
 ):
-    """As `slide`, over slices [starts[i], ends[i]) whose partials are there already, WHOLE[slice] among them, and where a window
-    ends inside the slice behind them, tails[i]; -1 where it does not. The result goes into place places[i]."""
+    """As `run_frames`, over slices [starts[i], ends[i]) whose partials are there already, WHOLE[slice] among them, and where a
+    window ends inside the slice behind them, tails[i]; -1 where it does not. The result goes into place places[i]."""
     W, V, P, OUT, OK = ptr(W_), open_state(op, V_), open_state(op, P_), open_arrays(OUT_), ptr(OK_)
     SOME, WHOLE, starts, ends, tails, places = open_arrays((SOME_, WHOLE_, starts_, ends_, tails_, places_))
     st = load_(alg, op, H, W, V, m)

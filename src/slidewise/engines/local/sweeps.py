@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from slidewise.algebra.kernel import twin
+from slidewise.algebra.narrow import fitting
 from slidewise.algebra.typed import TypedOperator
-from slidewise.algorithms import at_hand, tree_frames
+from slidewise.algorithms import at_hand, drivers, tree_frames
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.engines.local import loops
 from slidewise.engines.local.threads import Workers
@@ -40,16 +41,16 @@ class Store:
         self.H, self.W, self.V, self.m, self.scratch = arrays(alg, typed, capacity_for(max(size, 1)), more)
         self.carry = np.zeros(loops.CARRY, np.int64) if typed.compiled else [0] * loops.CARRY
         self.carry[0] = self.carry[1] = self.carry[3] = first
-        kernels(typed).begin(alg, typed, self.H, self.W, self.V, self.m)
+        kernels(typed, drivers).start(alg, typed, self.H, self.W, self.V, self.m)
 
     @property
     def all(self):
         return self.H, self.W, self.V, self.m, self.scratch, self.carry
 
 
-def kernels(typed: TypedOperator):
+def kernels(typed: TypedOperator, module=loops):
     """The compiled loops, or their interpreted twins."""
-    return loops if typed.compiled else twin(loops)
+    return module if typed.compiled else twin(module)
 
 
 class Job:
@@ -127,14 +128,13 @@ def sweep(job: Job, starts, ends, offsets):
 
         job.parts(at_once, starts, ends, offsets)
         return job.done(OUT, OK)
-    frames = job.indexes(starts, ends)
+    frames, typed = job.indexes(starts, ends), fitting(job.typed, job.X)  # the same results in smaller states, where they serve
+    run = kernels(typed, drivers).run_frames
 
     def part(lo, hi):
-        store = Store(job.alg, job.typed, loops.longest(starts, ends, lo, hi), int(starts[lo]))
+        store = Store(job.alg, typed, loops.longest(starts, ends, lo, hi), int(starts[lo]))
         job.workers.pieces(
-            lambda i, j: job.loops.slide(job.alg, job.typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j),
-            lo,
-            hi,
+            lambda i, j: run(job.alg, typed, *store.all, job.X, job.mask, *frames, OUT, OK, i, j), lo, hi
         )
 
     job.parts(part, starts, ends, offsets)

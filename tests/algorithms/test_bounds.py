@@ -292,17 +292,19 @@ def test_flatfat_resizes_amortised():
     content: list[int] = []
     for k in range(4000):
         events += 1
+        before, live, full = window.m + 1, len(content), window.H[1] - window.H[0] == window.m + 1
         if rng.random() < (0.65 if (k // 500) % 2 == 0 else 0.35) or not content:
             spent += counted.counter.during(window.insert, k)
             content.append(k)
+            assert window.m + 1 == (2 * before if full and 4 * live > 3 * before else before)
         else:
             j = rng.randrange(len(content))
             spent += counted.counter.during(window.evict_at, j)
             del content[j]
-            capacity = resized(window.m + 1, len(content), full=False)
-            if capacity != window.m + 1:
+            capacity = resized(before, len(content))
+            assert capacity == (max(1, before // 2) if 4 * len(content) < before else before)
+            if capacity != before:
                 spent += counted.resize(capacity)
-        assert len(content) <= window.m + 1 <= max(4, 8 * len(content))
     window.query()
     assert window.answer() == (tuple(content) if content else None)
     assert spent <= 12 * events, "evict_at with holes looks up its event: log2 n; everything else is constant"

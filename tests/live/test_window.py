@@ -129,6 +129,19 @@ def test_a_window_has_every_operation_that_is_listed(name):
         assert calls[what](w)
 
 
+def test_flatfat_gives_back_room():
+    """reactive-aggregator-2015 section 5.1.1: half of it, when less than a quarter lives and not before; wherever events leave."""
+    w = sw.Window(sw.collect(), "flatfat")
+    w.bulk_insert(range(300), range(300))
+    capacity = w._store.m + 1
+    assert capacity == 512
+    for t in [*range(150, 300), *range(150)]:
+        w.evict(t)
+        capacity = max(8, capacity // 2) if 4 * len(w) < capacity else capacity
+        assert w._store.m + 1 == capacity
+    assert capacity == 8
+
+
 @pytest.mark.parametrize("name", ANY_ORDER)
 def test_trees_take_any_order_and_combine_a_repeated_time_on_the_right(name):
     w = sw.Window(LISTS, algorithm=name)

@@ -108,7 +108,8 @@ def test_the_state_depends_on_nothing_but_the_values(xs, ys):
     assert not SUM.inverse(both, both).any()
 
 
-@given(st.lists(st.floats(), min_size=1, max_size=20), adversarial)
+@given(st.lists(st.floats() | st.sampled_from([math.inf, -math.inf]), min_size=1, max_size=20), adversarial)
+@example([math.inf, -math.inf], [1.0])
 def test_nan_and_infinities_leave_no_trace(wild, xs):
     """Once they have left, the sum of the rest is what it was."""
     rest = fold(SUM, xs)

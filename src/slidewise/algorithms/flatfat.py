@@ -17,7 +17,7 @@ means empty. The counts also find the j-th oldest event where there are holes.
     query_range                 the same, then at most 2 log2 n
     insert into a ring full of holes compacts it: at most n; not before n / 4 evictions made the holes (see `full`)
 
-Capacity (section 5.1.1, `resized`): doubled when the ring is full and more than 3/4 of it lives, halved when less than
+Capacity (section 5.1.1, `full` and `resized`): doubled when the ring is full and more than 3/4 of it lives, halved when less than
 1/4 does.
 """
 
@@ -286,10 +286,8 @@ def move(op, H, W, V, m, W2, V2, m2):
     H[3] = refresh(op, W2, V2, m2, noted)
 
 
-def resized(capacity: int, live: int, full: bool) -> int:
-    """The capacity that section 5.1.1 asks for: after an event left, or when the next one finds the ring full."""
-    if full:
-        return 2 * capacity if 4 * live > 3 * capacity else capacity
+def resized(capacity: int, live: int) -> int:
+    """The capacity that section 5.1.1 asks for after an event left. (`full` says when one that comes finds too little room.)"""
     return max(1, capacity // 2) if 4 * live < capacity else capacity
 
 

@@ -191,7 +191,7 @@ class InOrder:
         if resized is None:
             return
         capacity = self.m + 1
-        while capacity > SMALLEST and (smaller := resized(capacity, len(self), False)) < capacity:
+        while capacity > SMALLEST and (smaller := resized(capacity, len(self))) < capacity:
             capacity = smaller
         if capacity <= self.m:
             self._resize(capacity)

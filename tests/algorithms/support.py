@@ -56,7 +56,6 @@ def run_frames(name: str, op: TypedOperator, X, starts, ends, mask=()) -> list:
         carry, mask = np.array(carry, np.int64), np.array(mask, np.uint8)
     else:
         X = columns_as_python(X)
-    steps.start(alg, op, H, W, V, m)
     half = len(starts) // 2  # in two pieces, as engines run it
     for lo, hi in ((0, half), (half, len(starts))):
         steps.run_frames(alg, op, H, W, V, m, scratch, carry, X, mask, starts, ends, OUT, OK, lo, hi)
@@ -71,7 +70,6 @@ class Running:
         self.steps = drivers if op.compiled else twin(drivers)
         self.H, self.W, self.V, self.m, self.scratch = arrays(self.alg, op, capacity)
         self.OUT, self.OK = results(op, 1)
-        self.steps.start(*self.args)
 
     @property
     def args(self):

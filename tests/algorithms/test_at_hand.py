@@ -50,7 +50,6 @@ def slid(name, op, X, starts, ends):
     else:
         OUT, OK, loop = [None] * len(starts), [0] * len(starts), twin(drivers)
         mask, carry = [], [starts[0]] * 2
-    loop.start(alg, op, H, W, V, m)
     loop.run_frames(alg, op, H, W, V, m, scratch, carry, X, mask, starts, ends, OUT, OK, 0, len(starts))
     return OUT, OK
 

@@ -65,7 +65,6 @@ def run(name: str, op, xs, starts, ends):
     H, W, V, m, scratch = arrays(alg, op, capacity_for(WINDOW + 1))
     OUT, OK = op.result.alloc(len(ends)), np.zeros(len(ends), np.uint8)
     nobody, carry = np.empty(0, np.uint8), np.full(2, starts[0], np.int64)
-    drivers.start(alg, op, H, W, V, m)
     drivers.run_frames(alg, op, H, W, V, m, scratch, carry, (xs,), nobody, starts, ends, OUT, OK, 0, len(ends))
     assert OK.all()
     return OUT

@@ -13,7 +13,7 @@ from tests.algorithms.support import IN_ORDER, Running, result, results
 
 import slidewise as sw
 from slidewise.algebra.kernel import twin
-from slidewise.algorithms import MODULES, algorithm, algorithms, require, serves, slick_deque
+from slidewise.algorithms import MODULES, algorithm, algorithms, drivers, require, serves, slick_deque
 from slidewise.algorithms.protocol import arrays, capacity_for
 from slidewise.errors import InputError, UnsupportedError
 
@@ -268,6 +268,16 @@ def test_who_refuses_names_one_that_serves():
 def test_unknown_algorithm():
     with pytest.raises(InputError, match="no algorithm 'quick'; there are recalc"):
         algorithm("quick")
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_new_arrays_are_an_empty_window(name):
+    """So nothing need be compiled to begin: `start` is for windows that begin again."""
+    for op in INTERPRETED.values():
+        H, W, V, m, _ = arrays(algorithm(name), op, 8)
+        begun = H[:], W[:], V[:]
+        twin(drivers).start(algorithm(name), op, *begun, m)
+        assert begun == (H, W, V)
 
 
 def test_a_capacity_is_a_power_of_two():

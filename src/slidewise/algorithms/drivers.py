@@ -41,7 +41,7 @@ def answer(alg, op, W, V, m, st, scratch, OUT, OK, i):
 
 @entry
 def start(alg, op, H, W, V_, m):
-    """Make the arrays an empty window."""
+    """Make the arrays an empty window again."""
     V = open_state(op, V_)
     save_(alg, op, H, W, V, m, fresh_(alg, op, W, V, m))
 

@@ -126,9 +126,10 @@ def _has_float(state) -> bool:
 
 
 def arrays(alg: Algorithm, op, capacity: int, more: int = 0):
-    """H, W, V, m and scratch for an empty window of that capacity (a power of two): what `drivers.start` begins with.
+    """H, W, V, m and scratch of an empty window of that capacity (a power of two).
 
-    Every slot holds the identity. `more` words and slots follow the algorithm's own (see slick_deque.run_ranges)."""
+    Every word is 0 and every slot holds the identity: with every algorithm that is what `fresh` makes. `more` words and slots
+    follow the algorithm's own (see slick_deque.run_ranges)."""
     if capacity < 1 or capacity & (capacity - 1):
         raise InputError(f"a capacity is a power of two, not {capacity}")
     module = alg.module

@@ -96,7 +96,6 @@ class InOrder:
         self.H = self._words(alg.module.HEADER)
         self.W, self.V = self._arrays(SMALLEST)
         self._ready()
-        self.steps.start(*self._args())
 
     @staticmethod
     def layouts(op: TypedOperator) -> list[str]:

@@ -41,7 +41,6 @@ class Store:
         self.H, self.W, self.V, self.m, self.scratch = arrays(alg, typed, capacity_for(max(size, 1)), more)
         self.carry = np.zeros(loops.CARRY, np.int64) if typed.compiled else [0] * loops.CARRY
         self.carry[0] = self.carry[1] = self.carry[3] = first
-        kernels(typed, drivers).start(alg, typed, self.H, self.W, self.V, self.m)
 
     @property
     def all(self):

@@ -270,6 +270,21 @@ def test_unknown_algorithm():
         algorithm("quick")
 
 
+@pytest.mark.parametrize("window", [1, 2, 3, 7])
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_the_last_rows_of_a_column(name, window):
+    """The driver of benchmarks: evict if the window is full, insert, query; piece by piece."""
+    xs = [5, 3, 8, 8, 1, 9, 2, 7, 7, 7, 0, 4, 6, 3, 3, 1]
+    for op in INTERPRETED.values():
+        if serves(name, op) is not None:
+            continue
+        H, W, V, m, scratch = arrays(algorithm(name), op, capacity_for(window))
+        OUT, OK = results(op, len(xs))
+        for lo, hi in ((0, 1), (1, 9), (9, 16)):
+            twin(drivers).run_rows(algorithm(name), op, H, W, V, m, scratch, (xs,), window, OUT, OK, lo, hi)
+        assert OUT == [op.operator.fold(xs[max(0, i + 1 - window) : i + 1]) for i in range(len(xs))]
+
+
 @pytest.mark.parametrize("name", IN_ORDER)
 def test_new_arrays_are_an_empty_window(name):
     """So nothing need be compiled to begin: `start` is for windows that begin again."""

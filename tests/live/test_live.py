@@ -4,6 +4,7 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -318,3 +319,30 @@ def test_wrong_events_say_what_is_wrong():
     with pytest.raises(InputTypeError, match="do not fit"):
         live.push(pa.table({"card": ["a"], "ts": [start(9)], "amount": ["much"]}))
     assert live.query("a") == {"total_1h": 1}
+
+
+def test_the_first_frame_fixes_types_only_where_it_has_some():
+    """A pandas column without values has none: an empty frame is passed over, a full one refused as a dict is."""
+    asked = dict(windows=["1h"], aggs={"n": sw.count("x")}, by="k", time="t")
+    full = pd.DataFrame({"t": [start(9)], "k": ["a"], "x": [1.5]})
+    live = sw.Live(**asked)
+    live.push(full.iloc[:0])
+    live.push(full)
+    assert live.query("a") == {"n_1h": 1}
+    live = sw.Live(**asked)
+    with pytest.raises(InputError, match=r"'x' is not known.*schema="):
+        live.push(full.assign(x=None))
+    live.push(full)
+    assert live.query("a") == {"n_1h": 1}
+    with pytest.raises(InputError, match="no column 'k'"):
+        sw.Live(**asked).push(pd.DataFrame({"t": [], "x": []}))
+
+
+@pytest.mark.parametrize("value", [2**70, pd.NaT, np.datetime64("2024-01-01"), object()], ids=repr)
+def test_first_values_that_have_no_type(value):
+    for column in ("t", "x"):
+        event = {"t": start(9), "x": 1} | {column: value}
+        with pytest.raises(InputTypeError, match=f"'{column}'"):
+            sw.Live(windows=["1h"], aggs={"n": sw.count("x")}, time="t").push(event)
+    with pytest.raises(InputTypeError, match="schema="):
+        sw.Live(windows=["1h"], aggs={"n": sw.count("x")}, time="t", schema=3)

@@ -8,7 +8,7 @@ import pytest
 
 import slidewise as sw
 from slidewise.algebra.operator import Bound
-from slidewise.engines.local.run import run
+from slidewise.engines.local.run import run, run_as_of
 from slidewise.planner import ladder
 from slidewise.planner.inputs import input_of
 from slidewise.planner.ladder import RUNGS, Task, choose
@@ -163,6 +163,65 @@ def test_slices_are_computed_once_for_all_windows_and_aggregates():
     assert few < many / 3
 
 
+SLID = {"a": sw.time(60, slide=20), "b": sw.time(110, slide=20), "c": sw.time(50, slide=40, offset=10)}
+
+
+@pytest.mark.parametrize("emit", ["event", "latest", "as_of"])
+def test_rows_take_the_value_of_their_last_boundary_from_shared_slices(emit):
+    """Several windows that slide, asked for at rows or queries: slices are folded once for all of them, a boundary is answered once
+    for all rows behind it; a window that does not slide goes on by itself. `explain` says so."""
+    rng = np.random.default_rng(1)
+    table = data(600, keys=2).set_column(2, "x", pa.array(rng.integers(-9, 9, 600)))
+    asked = dict(emit=emit) if emit != "as_of" else dict(as_of=True, closed="left")
+
+    def found(windows, aggs):
+        counter = Counter()
+        plan = counter.plan(planned(table, windows=windows, aggs=aggs, **asked))
+        return plan, run_as_of(plan, table, table) if emit == "as_of" else run(plan, table), counter.combines
+
+    windows = {**SLID, "each": sw.time(60)}
+    aggs = {"mean": sw.mean("x"), "sd": sw.std("x"), "peak": sw.max("x")}
+    plan, shared, few = found(windows, aggs)
+    assert {query.name for query in plan.slices.queries} == set(SLID)
+    for step in plan.steps:
+        assert {name for one in step.passes for name in one.windows if one.entries == "slices"} == set(SLID)
+    many = 0
+    for window in windows:
+        plan, alone, count = found({window: windows[window]}, aggs)
+        assert plan.slices is None, "nothing to share"
+        many += count
+        for agg in aggs:
+            mine, theirs = shared.column(f"{agg}_{window}"), alone.column(f"{agg}_{window}")
+            assert mine.type == theirs.type and mine.null_count == theirs.null_count
+            np.testing.assert_allclose(*(np.array(c.to_pylist(), float) for c in (mine, theirs)), 1e-12, 1e-12)
+    assert few < (many if emit == "latest" else 0.75 * many)
+    frames = (table, table) if emit == "as_of" else (table,)
+    told = sw.explain(*frames, time="t", by="k", windows=windows, aggs=aggs, **({} if emit == "as_of" else asked))
+    assert told.as_dict()["slices"]["technique"] == "pairs"
+    assert "a, b, c: an entry for each slice; each: an entry for each row" in str(told)
+    assert "for a, b, c 1 combine an event, for all of them" in str(told)
+
+
+def test_slices_of_queries_that_count_in_finer_ticks():
+    """as_of is planned for both tables: seconds beside milliseconds, and fractions, which have no slices."""
+    asked = dict(time="t", windows={"a": sw.time("4s", slide="2s"), "b": sw.time("6s", slide="3s")}, aggs={"n": sw.count()})
+    data = pa.table({"t": pa.array(range(20), pa.timestamp("s"))})
+    queries = pa.table({"t": pa.array(range(0, 20_000, 700), pa.timestamp("ms"))})
+    told = sw.explain(queries, data, **asked).as_dict()["slices"]
+    assert (told["composite"], told["lengths"]) == (6000, [2000, 1000, 1000, 2000])
+    found = sw.as_of(queries, data, **asked).to_pydict()
+    for name, reach, slide in (("a", 4, 2), ("b", 6, 3)):
+        boundaries = [q // 1000 // slide * slide for q in range(0, 20_000, 700)]
+        assert found[f"n_{name}"] == [len(range(max(b - reach, 0), b)) for b in boundaries]
+    whole, real = pa.table({"t": range(20)}), pa.table({"t": [0.5, 6.0, 7.5]})
+    asked |= dict(windows={"a": sw.time(4, slide=2), "b": sw.time(6, slide=3)})
+    assert sw.explain(whole, whole, **asked).as_dict()["slices"]["composite"] == 6
+    assert sw.explain(real, whole, **asked).as_dict()["slices"] is None
+    assert sw.as_of(real, whole, **asked)["n_b"].to_pylist() == [0, 6, 6]
+    with pytest.raises(sw.InputTypeError, match="do not count the same"):
+        sw.explain(queries, whole, **asked)
+
+
 def sliced(table, plan, technique=None):
     """(results, combines) of a plan whose answers are combined anew from slices."""
     counter = Counter()
@@ -232,16 +291,15 @@ def test_rows_that_leave_together_are_one_entry():
     assert cost["steps"] < 2.1 * 1000 < cost["each"]
 
 
-@pytest.mark.parametrize("algorithm", ["daba_lite", "two_stacks_lite", "fiba", "btree"])
+@pytest.mark.parametrize("algorithm", ["daba", "daba_lite", "two_stacks_lite", "fiba", "btree"])
 def test_coarse_sliding_holds_few_entries_with_any_algorithm(algorithm):
     table = data(1000, keys=1)
     plan = planned(table, windows=sw.time(300, slide=100), aggs={"s": SUM("x")}, algorithm=algorithm)
     assert plan.steps[0].passes[0].entries == "runs"
-    coarse = run(plan, table)
-    fine = run(
-        replace(plan, steps=(replace(plan.steps[0], passes=(replace(plan.steps[0].passes[0], entries="rows"),)),)),
-        table,
-    )
+    each = replace(plan, steps=(replace(plan.steps[0], passes=(replace(plan.steps[0].passes[0], entries="rows"),)),))
+    few, many = Counter(), Counter()
+    coarse, fine = run(few.plan(plan), table), run(many.plan(each), table)
+    assert few.combines < 0.95 * many.combines
     np.testing.assert_allclose(
         coarse.column("s_300_slide_100"), fine.column("s_300_slide_100"), rtol=1e-12, equal_nan=True
     )
@@ -339,6 +397,19 @@ def test_an_interpreted_selective_operator_takes_the_deque_in_one_pass_for_all_w
     for window in ("20", "50"):
         alone = run(planned(table, windows=[int(window)], aggs={"s": longest("x")}, algorithm="recalc"), table)
         assert both.column(f"s_{window}").equals(alone.column(f"s_{window}"))
+
+
+def test_one_deque_answers_many_ranges():
+    """slickdeque-2018: from six windows on a compiled maximum takes the deque, one for all, and as many combines as for one."""
+    table = data(300)
+    windows = [5, 10, 20, 40, 80, 160]
+    plan = planned(table, windows=windows, aggs={"m": sw.max("x")})
+    assert plan.steps[0].typed.compiled and plan.steps[0].algorithm == "slick_deque" and len(plan.steps[0].passes) == 1
+    together = run(plan, table)
+    for window in windows:
+        alone = run(planned(table, windows=[window], aggs={"m": sw.max("x")}), table)
+        assert rows(alone, [f"m_{window}"]) == rows(together, [f"m_{window}"])
+    assert combines(table, windows=windows, aggs={"m": sw.max("x")})[1] < 2 * 300
 
 
 def test_an_algorithm_asked_for_is_taken_or_refused():

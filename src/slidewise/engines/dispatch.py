@@ -12,7 +12,7 @@ import pyarrow as pa
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.inputs import plain
 from slidewise.planner.plan import make_plan
-from slidewise.planner.request import Request, request
+from slidewise.planner.request import Request, column_names, request
 
 STREAMING = ("watermark", "id", "results", "late", "keep", "max_ahead", "history", "buckets", "ttl")
 """Arguments that only mean something on a stream; the Spark engine reads them."""
@@ -173,8 +173,13 @@ def explain(data, other=None, **arguments: Any):
     _no_streaming(streaming)
     from slidewise.engines.local.frames import KINDS
 
-    kept = None if queries is None else _asking(KINDS[kind](queries), query_time, query_by).columns
-    return told(_local(kind, data, asked, kept)[1])
+    if queries is None:
+        return told(_local(kind, data, asked)[1])
+    from slidewise.engines.local.run import for_both
+
+    asking = _asking(KINDS[kind](queries), query_time, query_by)
+    _, plan, table = _local(kind, data, asked, asking.columns)
+    return told(for_both(plan, table.schema, asking.table([query_time]).schema.field(query_time).type, query_time))
 
 
 def _same_kind(queries, kind: str) -> None:
@@ -184,7 +189,7 @@ def _same_kind(queries, kind: str) -> None:
 
 def _query_names(asked: Request, query_time: str | None, query_by) -> tuple[str, tuple[str, ...]]:
     """What the queries call time and key."""
-    keys = asked.by if query_by is None else ((query_by,) if isinstance(query_by, str) else tuple(query_by))
+    keys = asked.by if query_by is None else column_names("query_by", query_by)
     if len(keys) != len(asked.by):
         raise InputError(f"by= names {len(asked.by)} key column(s), query_by= {len(keys)}")
     return query_time or asked.time, keys

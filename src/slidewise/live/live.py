@@ -87,7 +87,11 @@ class Live:
         self._rows: Rows | None = None
         self._counts: dict[str, int] = {}
         if schema is not None:
-            self._begin(schema if isinstance(schema, pa.Schema) else pa.schema(schema))
+            try:
+                schema = schema if isinstance(schema, pa.Schema) else pa.schema(schema)
+            except (TypeError, ValueError) as error:
+                raise InputTypeError(f"schema= takes a pyarrow.Schema, or names and types of columns: {error}") from None
+            self._begin(schema)
 
     # ---- events --------------------------------------------------------------------------------------------------------------
 
@@ -112,13 +116,18 @@ class Live:
             self._flush()
 
     def _push_table(self, table: pa.Table) -> None:
-        if self._engine is None:
-            self._begin(table.schema)
         for name in self._columns:
             if name not in table.column_names:
                 raise InputError(
                     f"no column {name!r} in the events; they have {', '.join(map(repr, table.column_names))}"
                 )
+        if self._engine is None:
+            unknown = [name for name in self._columns if pa.types.is_null(table.schema.field(name).type)]
+            if unknown and not len(table):
+                return
+            if unknown:
+                raise _unknown(unknown[0], "as no event has one")
+            self._begin(table.schema)
         table = table.select(self._columns)
         try:
             table = table.cast(self._engine.spec.schema)
@@ -394,17 +403,18 @@ def _inferred(rows, columns) -> pa.Schema:
         values = [row.get(name) for row in rows if isinstance(row, dict)]
         try:
             kind = pa.array(values).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:
             raise InputTypeError(f"column {name!r}: no one type holds these values: {error}") from error
         if not any(name in row for row in rows if isinstance(row, dict)):
             raise InputError(f"no {name!r} in the first event; it has {', '.join(map(repr, rows[0]))}")
         if pa.types.is_null(kind):
-            raise InputError(
-                f"the type of {name!r} is not known, as the first event has none; give schema=, such as "
-                f'schema=[("{name}", pa.float64()), ...]'
-            )
+            raise _unknown(name, "as the first event has none")
         fields.append(pa.field(name, kind))
     return pa.schema(fields)
+
+
+def _unknown(name: str, why: str) -> InputError:
+    return InputError(f'the type of {name!r} is not known, {why}; give schema=, such as schema=[("{name}", pa.float64()), ...]')
 
 
 def _schema_bytes(spec: StreamSpec) -> bytes:

@@ -206,18 +206,20 @@ def _merged(passes: tuple[Pass, ...]) -> list[Pass]:
 
 def _cost(step: Step, info) -> str:
     bounds = ", ".join(f"{operation} {count}" for operation, count in info.bounds.items())
-    count = len(step.passes)
-    text = (
-        f"combines for each window: {bounds}"
-        if count == sum(len(p.windows) for p in step.passes)
-        else f"combines: {bounds}"
-    )
-    entries = {p.entries for p in step.passes}
-    if entries == {"slices"}:
-        text = f"1 combine an event, for all windows; then for each window, a slice: {bounds}"
-    elif entries == {"runs"}:
-        text = f"1 combine an event and 1 an answer; then for each run: {bounds}"
-    return text
+    merged = _merged(step.passes)
+    parts = []
+    for one in merged:
+        for_ = "" if len(merged) == 1 else f"for {', '.join(one.windows)} "
+        if one.entries == "slices":
+            whom = "all windows" if len(merged) == 1 else "all of them"
+            parts.append(f"{for_}1 combine an event, for {whom}; then for each window, a slice: {bounds}")
+        elif one.entries == "runs":
+            parts.append(f"{for_}1 combine an event and 1 an answer; then for each run: {bounds}")
+        elif any(len(p.windows) > 1 for p in step.passes if p.entries == "rows"):
+            parts.append(f"{for_}combines: {bounds}")
+        else:
+            parts.append(f"{for_}combines for each window: {bounds}")
+    return "; ".join(parts)
 
 
 def _state(step: Step, info) -> str:

@@ -76,10 +76,11 @@ class Plan:
     """What passes over "slices" cut the rows by; None where there are none."""
 
 
-def make_plan(request: Request, schema: pa.Schema) -> Plan:
-    """Plan a request for data of this schema (only the needed columns are looked at)."""
+def make_plan(request: Request, schema: pa.Schema, beside: Clock | None = None) -> Plan:
+    """Plan a request for data of this schema (only the needed columns are looked at). beside: what as_of's queries count in."""
     types = {name: schema.field(name).type for name in request.needed}
     clock = Clock.of(types[request.time], request.time).refined(request.windows.values())
+    clock = clock if beside is None else clock.beside(beside)
     plainly = {name: plain(kind) for name, kind in types.items()}
     ticks = {name: clock.ticks(window, plainly) for name, window in request.windows.items()}
     _check_types(request, plainly, ticks)
@@ -127,19 +128,20 @@ def _joined(steps: list[tuple[Group, Step]], request: Request, ticks: dict[str, 
 
 def _step(group: Group, inputs: tuple[Input, ...], request: Request, ticks: dict[str, Ticks], slices) -> Step:
     typed = group.bound.operator.typed(tuple(i.dtype for i in inputs))
-    together: list[tuple[str, ...]] = [(name,) for name in ticks]
-    if slices is None and not request.exclude_current:
-        together = _same_ends(request, ticks)
-    task = Task(typed, max(len(names) for names in together), request.prefer)
+    sliced = {query.name: ticks[query.name] for query in slices.queries} if slices is not None else {}
+    others = {name: window for name, window in ticks.items() if name not in sliced}
+    together: list[tuple[str, ...]] = [(name,) for name in others]
+    if not request.exclude_current:
+        together = _same_ends(request, others)
+    task = Task(typed, max((len(names) for names in together), default=1), request.prefer)
     choice = choose(task, request.algorithm)
-    passes = []
-    tree = algorithm(choice.algorithm).info.order == "any"
-    if slices is not None and not tree:
-        passes = [Pass((name,), "slices") for name in ticks]
-    elif choice.algorithm == "slick_deque" and not request.exclude_current:
-        passes = [Pass(names, "rows") for names in together]
+    if algorithm(choice.algorithm).info.order == "any":
+        sliced, others = {}, ticks
+    passes = [Pass((name,), "slices") for name in sliced]
+    if choice.algorithm == "slick_deque" and not request.exclude_current:
+        passes += [Pass(names, "rows") for names in together]
     else:
-        passes = [Pass((name,), _entries(window, request)) for name, window in ticks.items()]
+        passes += [Pass((name,), _entries(window, request)) for name, window in others.items()]
     return Step(group.bound, inputs, group.views, tuple(passes), choice)
 
 
@@ -165,9 +167,12 @@ def _same_ends(request: Request, ticks: dict[str, Ticks]) -> list[tuple[str, ...
 
 
 def _slices(request: Request, clock: Clock, ticks: dict[str, Ticks]) -> SharedPlan | None:
-    """emit="slide": slices shared by all windows, for clocks that count in whole ticks."""
-    whole = clock.kind != "real" and all(w.kind in ("time", "tumbling") and not w.calendar for w in ticks.values())
-    if request.emit != "slide" or not whole:
+    """The slices of windows that slide, for clocks that count in whole ticks: of all with emit="slide"; otherwise rows and queries
+    take the value at their last boundary, and it is worth it where several windows share them."""
+    listed = request.emit == "slide"
+    kinds = ("time", "tumbling") if listed else ("time",)
+    cut = {n: w for n, w in ticks.items() if clock.kind != "real" and w.kind in kinds and w.slide and not w.calendar}
+    if len(cut) < (len(ticks) if listed else 2) or request.exclude_current:
         return None
-    queries = [Query(name, int(w.range), int(w.slide), int(w.origin), int(w.offset)) for name, w in ticks.items()]
+    queries = [Query(name, int(w.range), int(w.slide), int(w.origin), int(w.offset)) for name, w in cut.items()]
     return best_plan(queries, request.closed)

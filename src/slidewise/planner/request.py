@@ -1,7 +1,7 @@
 """A call of `rolling` or `as_of`, checked as far as it can be without data. The same for every engine."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,7 @@ def request(
     _one_of("prefer", prefer, PREFERENCES)
     if not isinstance(algorithm, str):
         raise InputTypeError(f'algorithm= is "auto" or the name of one (sw.algorithms()), not {algorithm!r}')
-    keys = _names("by", by)
+    keys = column_names("by", by)
     if time in keys:
         raise InputError(f"{time!r} is both the time and a key; a window over one moment of time holds only its ties")
     found = Request(
@@ -129,7 +129,7 @@ def request(
         aggs=_aggregates(aggs),
         closed=closed,
         ties=ties,
-        order=_names("order", order),
+        order=column_names("order", order),
         emit=emit,
         algorithm=algorithm,
         exclude_current=bool(exclude_current),
@@ -188,10 +188,11 @@ def _one_of(name: str, value, allowed) -> None:
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
 
 
-def _names(what: str, value) -> tuple[str, ...]:
+def column_names(what: str, value) -> tuple[str, ...]:
+    """by=, order=: none, one or several names of columns."""
     if value is None:
         return ()
-    names = (value,) if isinstance(value, str) else tuple(value)
+    names = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for name in names:
         if not isinstance(name, str):
             raise InputTypeError(f"{what}= takes names of columns, not {name!r}")

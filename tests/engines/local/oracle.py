@@ -64,11 +64,11 @@ def windows_of_rows(frame, windows, by=(), closed="right", ties="peers", order=(
     return found
 
 
-def windows_of_queries(queries, frame, windows, by=(), closed="left", order=()):
+def windows_of_queries(queries, frame, windows, by=(), closed="left", order=(), origin=None):
     ordered = Sorted(frame, by, order)
     codes = {ordered.key[row]: ordered.code[row] for row in range(len(frame["t"]))}
     found = {}
-    for name, ticks in ticks_of(windows).items():
+    for name, ticks in ticks_of(windows, origin).items():
         rows = ordered.for_window(ticks)
         found[name] = [
             [

@@ -49,12 +49,14 @@ GOOD = dict(time="ts", by="card", windows=["24h"], aggs={"total": sw.sum("amount
         (dict(windows=None), TypeError, "not a window"),
         (dict(windows=["1 fortnight"]), ValueError, "unknown unit 'fortnight'"),
         (dict(windows=["1mo"]), ValueError, "no fixed length"),
-        (dict(windows=[10]), TypeError, 'holds times.*"10s"'),
+        (dict(windows=[10]), TypeError, r'holds times.*"10s".*sw\.rows\(10\)'),
         (dict(time="n", windows=["2h"]), TypeError, "holds numbers"),
         (dict(time="n", windows=[1.5]), TypeError, "integers"),
         (dict(time="text"), TypeError, "'text' is string"),
         (dict(by="tags"), TypeError, "take its fields apart"),
         (dict(by="ts"), ValueError, "both the time and a key"),
+        (dict(by=3), TypeError, "by= takes names of columns, not 3"),
+        (dict(order=b"ts"), TypeError, "order= takes names of columns, not"),
         (dict(aggs={}), ValueError, "no aggregates"),
         (dict(aggs=[sw.sum("amount")]), TypeError, "dict of names"),
         (dict(aggs={"total": sw.sum()}), ValueError, "not bound to a column"),
@@ -149,6 +151,8 @@ def test_as_of():
             sw.as_of(pa.table({"t": [1], "k": [key]}), table, **arguments)
     with pytest.raises(sw.InputError, match="already"):
         sw.as_of(pa.table({"t": [1], "k": ["a"], "s_5": [0]}), table, **arguments)
+    with pytest.raises(sw.InputTypeError, match="query_by= takes names of columns, not 3"):
+        sw.as_of(table, table, **arguments, query_by=3)
 
 
 def test_what_is_no_frame():

@@ -1,8 +1,8 @@
 """The same answers as pandas, Polars, DuckDB and bottleneck give, for every aggregate they share; where they differ, how.
 
 The differences (docs/boundaries.md says them too):
-- pandas and Polars subtract what leaves a window, so an infinity can spoil what follows: frames here are free of them.
-- pandas skips NaN as missing; Polars and Arrow count NaN as a value: they are tried on nulls instead.
+- pandas subtracts what leaves a window, so that rounding errors stay; frames here are free of infinities.
+- pandas skips NaN as missing; Polars and Arrow count NaN as a value (test_parity_more.py): they are tried on nulls here.
 - pandas goes row by row among equal times (`ties="arrival"`); Polars' `rolling_*_by` and SQL's RANGE see peers.
 - A window without values gives 0 as Polars' and pandas' `sum`(min_periods=0), null here and in SQL.
 """

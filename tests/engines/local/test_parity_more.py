@@ -4,6 +4,9 @@ Frames as in test_parity.py: ties, nulls, unsorted rows, one row, many keys. Whe
 - correlations of fewer than two pairs, or of a constant column, are NaN in pandas and Polars, null here and in DuckDB; pandas and
   Polars, which subtract, may give a number near zero divided by another where a column is constant: such windows are left out.
 - DuckDB's first, last and list take nulls for values; here they are skipped: it is asked for them without.
+- Polars' min is NaN as soon as one value is; here, and in DuckDB, NaN is above all others.
+- Of equals bottleneck's argmin and argmax take the youngest; here it is the first.
+- A quantile is a value that is there (SQL's quantile_disc, Polars' "equiprobable"); pandas goes between two.
 """
 
 import numpy as np
@@ -46,17 +49,18 @@ def test_medians(name, closed):
     close(ours["m_20s"], data.select(theirs.over("k")).to_series(), "Polars")
 
 
+@pytest.mark.parametrize("closed", CLOSED)
 @pytest.mark.parametrize("name", FULL)
-def test_two_columns_in_pandas(name):
+def test_two_columns_in_pandas(name, closed):
     """Both count the pairs in which neither is missing."""
     df = frame(name)
     aggs = {"cov": sw.covariance("x", "y"), "corr": sw.correlation("x", "y"), "n": sw.count("x"), "v": sw.var("x")}
     both = df.assign(x=df["x"].where(df["y"].notna()), y=df["y"].where(df["x"].notna()))
-    ours = sw.rolling(both, time="t", windows=["20s", sw.rows(7)], aggs=aggs, ties="arrival")
+    ours = sw.rolling(both, time="t", windows=["20s", sw.rows(7)], aggs=aggs, ties="arrival", closed=closed)
     indexed = both.set_index("t")
     for window, theirs in (
-        ("20s", (indexed["x"].rolling("20s", min_periods=2), indexed["y"])),
-        ("7r", (both["x"].rolling(7, min_periods=2), both["y"])),
+        ("20s", (indexed["x"].rolling("20s", min_periods=2, closed=closed), indexed["y"])),
+        ("7r", (both["x"].rolling(7, min_periods=2, closed=closed), both["y"])),
     ):
         close(ours[f"cov_{window}"], theirs[0].cov(theirs[1]), f"covariance, {window}")
         several = (ours[f"n_{window}"] > 2).to_numpy()
@@ -65,6 +69,9 @@ def test_two_columns_in_pandas(name):
 
 DUCKDB = {
     "median": (sw.median("x"), "median(x)"),
+    "quantile": (sw.quantile("x", q=0.3), "quantile_disc(x, 0.3)"),
+    "distinct": (sw.collect_distinct("s"), "list(distinct s order by s) filter (s is not null)"),
+    "top": (sw.top_k("i", k=2), "max(i, 2)"),
     "product": (sw.product("z"), "product(z)"),
     "geomean": (sw.geomean("p"), "exp(avg(ln(p)) over w)"),
     "covariance": (sw.covariance("x", "y"), "covar_samp(y, x)"),
@@ -95,9 +102,13 @@ DUCKDB = {
     ("over", "window", "closed"),
     [
         ("range between interval 20 second preceding and current row", "20s", "both"),
+        ("range between interval '19.999999' second preceding and current row", "20s", "right"),
+        ("range between interval 20 second preceding and interval '0.000001' second preceding", "20s", "left"),
+        ("range between interval '19.999999' second preceding and interval '0.000001' second preceding", "20s", "neither"),
         ("rows between 6 preceding and current row", sw.rows(7), "right"),
+        ("rows between 7 preceding and 1 preceding", sw.rows(7), "left"),
     ],
-    ids=["range", "rows"],
+    ids=["range", "range right", "range left", "range neither", "rows", "rows left"],
 )
 def test_duckdb(name, over, window, closed):
     duckdb = pytest.importorskip("duckdb")
@@ -129,7 +140,9 @@ def test_duckdb(name, over, window, closed):
         if pa.types.is_floating(mine.type):
             some = several if agg in ("correlation", "slope") else np.ones(n, bool)
             close(np.array(mine.to_pylist(), float)[some], np.array(other.to_pylist(), float)[some], agg)
-        elif agg == "list":
+        elif agg == "distinct":
+            assert [sorted(x) for x in mine.to_pylist()] == [sorted(x or []) for x in other.to_pylist()], agg
+        elif agg in ("list", "top"):
             assert mine.to_pylist() == [x or [] for x in other.to_pylist()], agg
         else:
             assert mine.to_pylist() == other.to_pylist(), agg
@@ -140,3 +153,49 @@ def test_two_columns_in_polars():
     ours = sw.rolling(pl.from_pandas(df), time="t", windows=[sw.rows(7)], aggs={"c": sw.covariance("x", "y")})
     theirs = pl.from_pandas(df).select(pl.rolling_cov("x", "y", window_size=7, min_samples=2)).to_series()
     close(ours["c_7r"].fill_null(float("nan")), theirs.fill_null(float("nan")), "Polars rolling_cov")
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_polars_with_nan_and_infinities(closed):
+    """NaN is a value there too and leaves no trace; only their min takes it for the least."""
+    rng = np.random.default_rng(7)
+    n = 300
+    x = np.where(rng.random(n) < 0.05, np.nan, np.round(rng.normal(size=n) * 10, 1))
+    x[rng.random(n) < 0.02] = np.inf
+    df = pl.DataFrame({"t": np.sort(rng.integers(0, 200, n)), "x": pl.Series(x)})
+    df = df.with_columns(x=pl.when(pl.Series(rng.random(n) < 0.9)).then(pl.col("x")))
+    aggs = {name: getattr(sw, name)("x") for name in ("sum", "mean", "std", "var", "max", "median", "min")}
+    aggs |= {"q": sw.quantile("x", q=0.3), "nan": sw.max("x")}
+    ours = sw.rolling(df, time="t", windows={"w": 9}, aggs=aggs, closed=closed)
+    rule = dict(window_size="9i", closed="none" if closed == "neither" else closed)
+    for agg in ("sum", "mean", "std", "var", "max", "median", "min"):
+        mine, theirs = ours[f"{agg}_w"], df.select(getattr(pl.col("x"), f"rolling_{agg}_by")("t", **rule)).to_series()
+        if agg == "sum":
+            mine, theirs = mine.fill_null(0.0), theirs.fill_null(0.0)
+        kept = ~ours["nan_w"].is_nan().fill_null(False) if agg == "min" else pl.Series([True] * n)
+        assert agg != "min" or (theirs.is_nan().fill_null(False) == ~kept).all()
+        close(mine.filter(kept), theirs.filter(kept), agg)
+    theirs = df.select(pl.col("x").rolling_quantile_by("t", quantile=0.3, interpolation="equiprobable", **rule)).to_series()
+    close(ours["q_w"], theirs, "quantile")
+
+
+def test_the_rest_of_polars_and_bottleneck():
+    """What goes by rows: medians, quantiles and correlations of Polars; arguments of bottleneck, as rows back."""
+    bottleneck = pytest.importorskip("bottleneck")
+    df = frame("many").dropna().assign(row=lambda found: np.arange(len(found)))
+    df["x"] += np.random.default_rng(8).permutation(len(df)) * 1e-6  # no equals
+    aggs = {"m": sw.median("x"), "q": sw.quantile("x", q=0.7), "c": sw.correlation("x", "y")}
+    aggs |= {"low": sw.argmin("x", "row"), "high": sw.argmax("x", "row")}
+    ours = sw.rolling(df, time="t", windows={"w": sw.rows(7)}, aggs=aggs)
+    data = pl.from_pandas(df)
+    theirs = data.select(
+        m=pl.col("x").rolling_median(7, min_samples=1),
+        q=pl.col("x").rolling_quantile(0.7, interpolation="equiprobable", window_size=7, min_samples=1),
+        c=pl.rolling_corr("x", "y", window_size=7, min_samples=3),
+    )
+    for agg in ("m", "q"):
+        close(ours[f"{agg}_w"], theirs[agg], agg)
+    close(ours["c_w"][2:], theirs["c"][2:], "correlation")
+    for agg, name in (("low", "argmin"), ("high", "argmax")):
+        back = getattr(bottleneck, f"move_{name}")(df["x"].to_numpy(), 7, min_count=1)
+        close(df["row"] - ours[f"{agg}_w"], back, name)

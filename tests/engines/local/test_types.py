@@ -3,6 +3,7 @@
 import decimal
 from datetime import date, datetime
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -232,3 +233,16 @@ def test_a_sum_of_durations_beyond_int64_is_an_error():
     table = pa.table({"t": [1, 2], "x": pa.array([2**62, 2**62], pa.duration("ns"))})
     with pytest.raises(sw.AggregateOverflowError, match="left the range"):
         sw.rolling(table, time="t", windows=[10], aggs={"x": sw.sum("x")})
+
+
+def test_half_floats_keep_their_width():
+    x = np.array([1.5, np.nan, 2.5], np.float16)
+    aggs = {"max": sw.max("x"), "last": sw.last("x"), "sum": sw.sum("x")}
+    for table, kinds in (
+        (pd.DataFrame({"t": [1, 2, 3], "x": x}), ["float16", "float16", "float64"]),
+        (pa.table({"t": [1, 2, 3], "x": x}), ["halffloat", "halffloat", "double"]),
+    ):
+        found = sw.rolling(table, time="t", windows={"w": 1}, aggs=aggs)
+        columns = [found[f"{name}_w"] for name in aggs]
+        assert [str(c.dtype if isinstance(table, pd.DataFrame) else c.type) for c in columns] == kinds
+        assert repr([float(v) for v in np.array(columns[0])]) == "[1.5, nan, 2.5]"

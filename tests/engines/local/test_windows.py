@@ -19,7 +19,7 @@ from tests.engines.local.oracle import (
 )
 
 import slidewise as sw
-from slidewise.engines.local.run import run
+from slidewise.engines.local.run import run, run_as_of
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
 from slidewise.planner.slices import TECHNIQUES, shared_plan
@@ -78,6 +78,34 @@ def test_event(frame, by, closed, ties, order, exclude, origin):
         "rows come back as they were"
     )
     assert lists(result, WINDOWS) == windows_of_rows(frame, WINDOWS, by, **arguments)
+
+
+@given(
+    frame=frames(),
+    queries=frames(8),
+    by=KEYS,
+    closed=st.sampled_from(CLOSED),
+    slides=st.lists(
+        st.builds(lambda r, s, o: sw.time(r, slide=s, offset=o), st.integers(1, 7), st.integers(1, 6), st.integers(0, 2)),
+        min_size=2,
+        max_size=3,
+    ),
+    origin=st.sampled_from([None, 1]),
+    technique=st.sampled_from(TECHNIQUES),
+)
+def test_slices_at_rows_and_queries(frame, queries, by, closed, slides, origin, technique):
+    """Windows that slide, read at rows and queries from whatever slices the plan names."""
+    windows = dict(zip("abc", slides)) | {"time": 5}
+    for as_of in (False, True):
+        asked = request(time="t", by=by, windows=windows, aggs=AGGS, closed=closed, origin=origin, as_of=as_of)
+        plan = make_plan(asked, SCHEMA)
+        plan = replace(plan, slices=shared_plan(plan.slices.queries, technique, plan.slices.closed))
+        if as_of:
+            found = run_as_of(plan, table(queries), table(frame))
+            assert lists(found, windows) == windows_of_queries(queries, frame, windows, by, closed, origin=origin)
+        else:
+            found = run(plan, table(frame))
+            assert lists(found, windows) == windows_of_rows(frame, windows, by, closed, origin=origin)
 
 
 @given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED), order=st.sampled_from([(), ("n",)]))

@@ -263,7 +263,7 @@ def _to_pandas(column, source, same: bool):
     if pa.types.is_floating(kind):
         if masked:
             return pd.array(array.to_pandas(types_mapper=_nullable()), dtype=_nullable()(kind))
-        return _writable(array)
+        return _writable(array).astype(np.float16 if same and source == np.float16 else array.type.to_pandas_dtype(), copy=False)
     values = array.to_pandas()
     if same and values.dtype != source:
         values = values.astype(source)

@@ -8,8 +8,6 @@
 `run` and `run_as_of` take and give Arrow tables: what other engines call inside their workers.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 
@@ -42,7 +40,7 @@ from slidewise.engines.local.threads import Progress, Workers
 from slidewise.errors import InputTypeError, UnsupportedError
 from slidewise.live.outputs import frame_type, objects
 from slidewise.planner.inputs import Input, is_ordered, plain
-from slidewise.planner.plan import Plan, Step
+from slidewise.planner.plan import Plan, Step, make_plan
 from slidewise.planner.request import Request
 from slidewise.planner.sharing import View
 from slidewise.windows.clock import Clock
@@ -72,7 +70,7 @@ def run_as_of(
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
     query_time, query_by = query_time or request.time, request.by if query_by is None else query_by
-    plan = _for_both(plan, plain(table.column(request.time).type), plain(queries.column(query_time).type), query_time)
+    plan = for_both(plan, table.schema, queries.column(query_time).type, query_time)
     with Workers(threads) as workers:
         n = len(table)
         both = [_joined(table.column(a), queries.column(b), a, b) for a, b in zip(request.by, query_by)]
@@ -98,9 +96,10 @@ def _sorted(column, clock: Clock, name: str, keys: Keys, ties: list, workers: Wo
     return ordered
 
 
-def _for_both(plan: Plan, data: pa.DataType, queries: pa.DataType, name: str) -> Plan:
+def for_both(plan: Plan, schema: pa.Schema, queries: pa.DataType, name: str) -> Plan:
     """The plan with a clock that counts the times of both tables: dates and timestamps, seconds and nanoseconds, whole
     numbers and fractions. Nothing is rounded: a query at noon is not one at midnight."""
+    data, queries = plain(schema.field(plan.request.time).type), plain(queries)
     if data == queries:
         return plan
     clock = Clock.of(queries, name)
@@ -112,12 +111,7 @@ def _for_both(plan: Plan, data: pa.DataType, queries: pa.DataType, name: str) ->
             f"column {name!r} of the queries is {queries}, the data's {plan.request.time!r} is {data}: they do not count the same "
             "thing; convert one of them" + (" (one has a time zone, the other has none)" if zones[0] != zones[1] else "")
         )
-    clock = plan.clock.beside(clock)
-    ticks = {
-        name: plan.ticks[name] if window.kind == "delta" else clock.ticks(window)  # its column counts as it did
-        for name, window in plan.request.windows.items()
-    }
-    return replace(plan, clock=clock, ticks=ticks)
+    return make_plan(plan.request, schema, beside=clock)
 
 
 def _joined(data, queries, name: str, query_name: str):

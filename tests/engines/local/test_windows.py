@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engines.local.oracle import (
     ROWS_OF,
+    Sorted,
     frames,
     windows_of_boundaries,
     windows_of_keys,
@@ -108,9 +109,16 @@ def test_slices_at_rows_and_queries(frame, queries, by, closed, slides, origin, 
             assert lists(found, windows) == windows_of_rows(frame, windows, by, closed, origin=origin)
 
 
-@given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED), order=st.sampled_from([(), ("n",)]))
-def test_latest(frame, by, closed, order):
-    arguments = dict(closed=closed, order=order)
+@given(
+    frame=frames(),
+    by=KEYS,
+    closed=st.sampled_from(CLOSED),
+    ties=st.sampled_from(["peers", "arrival"]),
+    order=st.sampled_from([(), ("n",)]),
+    exclude=st.booleans(),
+)
+def test_latest(frame, by, closed, ties, order, exclude):
+    arguments = dict(closed=closed, ties=ties, order=order, exclude_current=exclude)
     result = sw.rolling(table(frame), time="t", by=by, windows=WINDOWS, aggs=AGGS, emit="latest", **arguments)
     keys, times, found = windows_of_keys(frame, WINDOWS, by, **arguments)
     assert result.column("t").to_pylist() == times
@@ -149,22 +157,30 @@ def test_slide(frame, by, closed, windows, origin, technique):
             assert row[f"rows_{name}"] == found[key].get(name), "a window without a boundary here has no answer"
 
 
-@given(frame=frames(), by=KEYS, kind=st.sampled_from(["rows", "session", "punctuation"]))
-def test_slide_of_windows_that_end_with_a_row(frame, by, kind):
-    window = {"rows": sw.rows(3, slide=2), "session": sw.session(2), "punctuation": sw.punctuation("flag")}[kind]
-    result = sw.rolling(table(frame), time="t", by=by, windows={"w": window}, aggs=AGGS, emit="slide")
-    every = windows_of_rows(frame, {"w": window}, by)["w"]
-    if kind == "session":  # the last row of a session sees all of it: no longer list with the same beginning
-        expected = {
-            tuple(rows) for rows in every if not any(len(r) > len(rows) and r[: len(rows)] == rows for r in every)
-        }
-    elif kind == "punctuation":
-        expected = {tuple(rows) for rows in every if frame["flag"][rows[-1]]}
-    else:
-        ordered = windows_of_rows(frame, {"w": sw.lifetime()}, by, ties="arrival")["w"]
-        expected = {tuple(rows) for rows, before in zip(every, ordered) if len(before) % 2 == 0}
-    assert sorted(tuple(rows) for rows in result.column("rows_w").to_pylist()) == sorted(expected)
-    assert result.column("t").to_pylist() == [frame["t"][rows[-1]] for rows in result.column("rows_w").to_pylist()]
+@given(
+    frame=frames(),
+    by=KEYS,
+    closed=st.sampled_from(CLOSED),
+    window=st.sampled_from([sw.rows(3, slide=2), sw.rows(2, slide=3, offset=1), sw.punctuation("flag"), sw.session(2)]),
+)
+def test_slide_of_windows_that_end_with_a_row(frame, by, closed, window):
+    """Each S-th row of a key, each marked row, the last of a session, in order: those whose window is not empty. A session is
+    given whole, whatever is closed."""
+    result = sw.rolling(table(frame), time="t", by=by, windows={"w": window}, aggs=AGGS, emit="slide", closed=closed)
+    every = windows_of_rows(frame, {"w": window}, by, "right" if window.kind == "session" else closed)["w"]
+    ordered, expected = Sorted(frame, by), []
+    for row in ordered.rows:
+        own = [other for other in ordered.rows if ordered.code[other] == ordered.code[row]]
+        behind = own[own.index(row) + 1 :]
+        if window.kind == "rows":
+            ends = (len(own) - len(behind)) % window.slide.value == 0
+        elif window.kind == "punctuation":
+            ends = bool(frame["flag"][row])
+        else:
+            ends = not behind or frame["t"][behind[0]] - frame["t"][row] > 2
+        if ends and every[row]:
+            expected.append((frame["t"][row], every[row]))
+    assert [(row["t"], row["rows_w"]) for row in result.to_pylist()] == expected
 
 
 @given(

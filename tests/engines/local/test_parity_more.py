@@ -148,6 +148,23 @@ def test_duckdb(name, over, window, closed):
             assert mine.to_pylist() == other.to_pylist(), agg
 
 
+def test_exclude_current_is_sqls():
+    """EXCLUDE CURRENT ROW leaves out the row itself, and its peers stay."""
+    duckdb = pytest.importorskip("duckdb")
+    table = pa.Table.from_pandas(frame("ties", sort=False))
+    connection = duckdb.connect()
+    connection.register("d", table)
+    for over, window, closed in (
+        ("t range between interval 2 second preceding and current row", "2s", "both"),
+        ("t, row rows between 6 preceding and current row", sw.rows(7), "right"),
+    ):
+        text = f"list(row order by t, row) over (partition by k order by {over} exclude current row)"
+        theirs = connection.sql(f"select {text} as seen from d order by row").to_arrow_table()
+        asked = dict(time="t", by="k", windows={"w": window}, aggs={"seen": sw.collect("row")}, closed=closed)
+        ours = sw.rolling(table, **asked, exclude_current=True)
+        assert ours["seen_w"].to_pylist() == [x or [] for x in theirs["seen"].to_pylist()]
+
+
 def test_two_columns_in_polars():
     df = frame("many").dropna()
     ours = sw.rolling(pl.from_pandas(df), time="t", windows=[sw.rows(7)], aggs={"c": sw.covariance("x", "y")})

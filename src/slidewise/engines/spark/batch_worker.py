@@ -21,7 +21,7 @@ from slidewise.engines.local.threads import Workers
 from slidewise.engines.spark.batch_types import fitted
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.travel import examples, quietly
-from slidewise.planner.plan import Plan
+from slidewise.planner.plan import Plan, make_plan
 
 ITSELF = "itself: "
 """In front of a key's name: the column that the key stands for (text stands for structs), which is what comes out."""
@@ -110,7 +110,7 @@ def try_on(plan: Plan, table: pa.Table) -> pa.Table:
     """Run the plan on some rows; as_of: they ask for themselves."""
     request = plan.request
     if request.as_of:
-        seeing = replace(plan, request=replace(request, closed="both"))
+        seeing = make_plan(replace(request, closed="both"), table.schema)
         return run_as_of(seeing, table.select([request.time, *request.by]), table, threads=1)
     return run(plan, table, threads=1)
 

@@ -73,6 +73,8 @@ def test_as_of_has_neither_ties_nor_an_emit():
         ((TABLE, TABLE), dict(query_time="when"), "no column 'when' in the queries"),
         ((TABLE, TABLE), dict(by="k", query_by=("k", "x")), "query_by= 2"),
         ((TABLE, TABLE), dict(ties="arrival"), "no argument ties="),
+        ((TABLE, TABLE), dict(by="k", query_by="t"), "'t' of the queries is int64, the data's 'k' is string"),
+        ((TABLE.set_column(0, "t", pa.array([0] * 3, pa.date32())), TABLE), {}, "do not count the same"),
         ((TABLE,), dict(query_time="t"), "queries"),
     ],
 )

@@ -175,11 +175,11 @@ def explain(data, other=None, **arguments: Any):
 
     if queries is None:
         return told(_local(kind, data, asked)[1])
-    from slidewise.engines.local.run import for_both
+    from slidewise.engines.local.run import explained_for
 
     asking = _asking(KINDS[kind](queries), query_time, query_by)
     _, plan, table = _local(kind, data, asked, asking.columns)
-    return told(for_both(plan, table.schema, asking.table([query_time]).schema.field(query_time).type, query_time))
+    return told(explained_for(plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time, query_by))
 
 
 def _same_kind(queries, kind: str) -> None:

@@ -114,6 +114,13 @@ def for_both(plan: Plan, schema: pa.Schema, queries: pa.DataType, name: str) -> 
     return make_plan(plan.request, schema, beside=clock)
 
 
+def explained_for(plan: Plan, queries: pa.Table, table: pa.Table, query_time: str, query_by: tuple[str, ...]) -> Plan:
+    """The plan that `run_as_of` would run, or what it would refuse of these types; no row is looked at."""
+    for mine, theirs in zip(plan.request.by, query_by):
+        _joined(table.column(mine).slice(0, 0), queries.column(theirs).slice(0, 0), mine, theirs)
+    return for_both(plan, table.schema, queries.schema.field(query_time).type, query_time)
+
+
 def _joined(data, queries, name: str, query_name: str):
     """A key column of both tables as one, in a type that holds the values of both."""
     mine, theirs = plain(data.type), plain(queries.type)

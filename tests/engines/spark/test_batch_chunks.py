@@ -12,6 +12,7 @@ from tests.engines.spark.batch_support import ALL_KINDS, FAMILIES, differences, 
 import slidewise as sw
 from slidewise.engines.local.order import ranks_of
 from slidewise.engines.local.run import run, run_as_of
+from slidewise.engines.spark import batch_worker
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.chunk_stream import LongKey
 from slidewise.planner.plan import make_plan
@@ -112,3 +113,23 @@ def test_queries_between_the_pieces_of_a_long_key(closed):
             parts.append(pa.table({"t": pa.array(moments[here]), **dict(found.columns)}))
             begin = following
         assert not differences(pa.concat_tables(parts, promote_options="permissive"), wanted)
+
+
+@pytest.mark.parametrize("by", ["key", "x", ("key", "word")], ids=str)
+def test_keys_go_some_at_a_time(monkeypatch, by):
+    """Where rows are easily moved, a task works on some keys after the other: all rows of a key together, none lost."""
+    table = random_table(np.random.default_rng(5), 300, keys=12)
+    asked = request(time="t", by=by, order=ORDER, windows={"time": sw.time(7), "rows": sw.rows(5)}, aggs=FAMILIES)
+    plan = make_plan(asked, table.schema)
+    wanted = run(plan, table)
+    places = {name: table.column_names.index(name) for name in asked.needed}
+    types = pa.schema([table.schema.field(name) for name in places])
+    results = tuple((output.column, wanted.schema.field(output.column).type) for output in asked.outputs)
+    job = batch_worker.Job(plan, places, types, tuple(range(table.num_columns)), results)
+    monkeypatch.setattr(batch_worker, "PART_ROWS", 40)
+    parts = list(batch_worker.answers(job, table))
+    keys = [{str(row[name]) for row in part.select([table.column_names.index(asked.by[0])]).to_pylist() for name in row}
+            if len(asked.by) == 1 else set() for part in parts]
+    assert len(parts) > 3 and sum(map(len, keys)) == len(set().union(*keys)), "no key is in two parts"
+    found = pa.concat_tables(parts).rename_columns(wanted.column_names)
+    assert not differences(found.sort_by("id"), wanted.sort_by("id"))

@@ -133,7 +133,10 @@ class Road:
         return self.finished(shipped.by_key(self.job.plan.request.by), Partitions(Parcel(self.job)))
 
     def finished(self, df: DataFrame, task: Any) -> DataFrame:
-        return df.mapInArrow(task, result_schema(list(zip(self.job.names, self.kinds)))).toDF(*self.names)
+        # Spark goes by position: to rename columns afterwards would cost it one more copy of every row
+        plain = len({name.lower() for name in self.names}) == len(self.names)
+        found = df.mapInArrow(task, result_schema(list(zip(self.names if plain else self.job.names, self.kinds))))
+        return found if plain else found.toDF(*self.names)
 
 
 def rolling_road(df: DataFrame, asked: Request) -> Road:

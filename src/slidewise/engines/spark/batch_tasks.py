@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.engines.spark.batch_spill import Runs
-from slidewise.engines.spark.batch_worker import Job, answer, needed_table, slices, sorted_rows, try_out
+from slidewise.engines.spark.batch_worker import Job, answer, answers, needed_table, slices, sorted_rows, try_out
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.chunk_stream import LongKey
 from slidewise.engines.spark.giant_pieces import finished
@@ -47,7 +47,8 @@ class Partitions:
                 for table in by_key(job, runs.merged()):
                     yield from slices(table)
             elif held:
-                yield from slices(answer(job, pa.Table.from_batches(held)))
+                for table in answers(job, pa.Table.from_batches(held)):
+                    yield from slices(table)
 
 
 def compiled(job: Job) -> None:

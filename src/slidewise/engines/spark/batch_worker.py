@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slidewise.engines.local.keys import Keys
+from slidewise.engines.local.keys import Keys, encode
 from slidewise.engines.local.order import arrange
 from slidewise.engines.local.run import run, run_as_of
 from slidewise.engines.local.threads import Workers
@@ -28,6 +29,9 @@ ITSELF = "itself: "
 OUT_BYTES = 4 << 20
 """About so much goes back to Spark at once."""
 OUT_ROWS = 1 << 16
+PART_ROWS = 1 << 16
+"""Keys are worked on together up to about so many rows: what they need then stays in the processor's cache, and the memory of
+one part serves the next. Fresh memory costs more than the windows do."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,31 @@ class Job:
     def names(self) -> list[str]:
         """Names of the columns that come out, inside the road."""
         return [f"r{k}" for k in range(len(self.riding) + len(self.results))]
+
+
+def answers(job: Job, table: pa.Table) -> Iterator[pa.Table]:
+    """Rows of whole keys in any order -> what comes out for them, some keys at a time."""
+    if not job.plan.request.by or table.num_columns > len(job.results):  # to move the rows would cost more than it saves
+        yield answer(job, table)
+        return
+    for part in in_parts_of_keys(job, table.combine_chunks()):
+        yield answer(job, part)
+
+
+def in_parts_of_keys(job: Job, table: pa.Table) -> Iterator[pa.Table]:
+    """All rows of some keys, then of others; each key's rows in the order they had."""
+    keys = encode([fitted(table.column(job.needed[name]), job.types.field(name).type) for name in job.plan.request.by])
+    rows = np.bincount(keys.codes, minlength=keys.count)
+    part_of_key = (np.cumsum(rows) - rows) // PART_ROWS
+    if part_of_key[-1] == 0:
+        yield table
+        return
+    part = part_of_key.astype(np.uint16 if part_of_key[-1] < 1 << 16 else np.int64)[keys.codes]
+    order = np.argsort(part, kind="stable")
+    ends = np.cumsum(np.bincount(part))
+    for a, b in pairwise([0, *ends.tolist()]):
+        if b > a:
+            yield table.take(pa.array(order[a:b]))
 
 
 def answer(job: Job, table: pa.Table) -> pa.Table:

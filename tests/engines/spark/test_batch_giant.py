@@ -9,7 +9,8 @@ from tests.engines.spark.batch_support import ALL_KINDS, FAMILIES, differences, 
 
 import slidewise as sw
 from slidewise.engines.local.run import run, run_as_of
-from slidewise.engines.spark.batch_worker import Job
+from slidewise.engines.spark import giant_once
+from slidewise.engines.spark.batch_worker import Job, answer
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.giant_once import Chunks, reach_of
 from slidewise.engines.spark.giant_pack import Cuts, Pack
@@ -156,10 +157,13 @@ SHORT = {name: window for name, window in (ALL_KINDS | LONG).items() if name not
 """Windows whose beginning can be told from rows before it."""
 
 
-def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng) -> tuple[pa.Table, int]:
-    """What comes out, and how many rows were sent. Rows come in batches from several tasks, blobs in any order."""
+def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng, ordered: bool = False) -> tuple[pa.Table, int]:
+    """What comes out, and how many rows were sent. Rows come in batches from several tasks, blobs in any order.
+
+    ordered: of each task in the order of time, and no task's times among another's."""
     pack = Pack(Parcel((job, [Cuts(cuts, tuple(range(len(cuts) + 1)), since)])))
-    blobs = [row for part in np.array_split(rng.permutation(len(table)), 3)
+    rows = np.argsort(table.column("t").to_numpy(), kind="stable") if ordered else rng.permutation(len(table))
+    blobs = [row for part in np.array_split(rows, 3)
              for batch in pack(table.take(pa.array(part)).to_batches(max_chunksize=7)) for row in batch.to_pylist()]
     rng.shuffle(blobs)
     packed = pa.RecordBatch.from_pylist(blobs, pa.schema({"slidewise_label": pa.int32(), "slidewise_kind": pa.int32(),
@@ -171,8 +175,13 @@ def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng
 @pytest.mark.parametrize(("closed", "ties", "exclude_current"), [
     ("right", "peers", False), ("left", "peers", True), ("both", "arrival", False), ("neither", "peers", False),
 ])
-def test_chunks_with_the_rows_before_them_give_what_one_table_gives(closed, ties, exclude_current):
-    rng = np.random.default_rng(5)
+@pytest.mark.parametrize("ordered", [False, True], ids=["in any order", "in order"])
+def test_chunks_with_the_rows_before_them_give_what_one_table_gives(monkeypatch, closed, ties, exclude_current, ordered):
+    """Rows that come in order go in parts."""
+    rng, parts = np.random.default_rng(5), []
+    monkeypatch.setattr(giant_once, "_PART_ROWS", 12)
+    monkeypatch.setattr(giant_once, "_LOOK_AT", 9)
+    monkeypatch.setattr(giant_once, "answer", lambda job, table: parts.append(len(table)) or answer(job, table))
     told = 0
     for trial in range(40):
         table = random_table(rng, int(rng.integers(60, 120)), times=120)
@@ -184,12 +193,13 @@ def test_chunks_with_the_rows_before_them_give_what_one_table_gives(closed, ties
         if since is None or (since[1:] < cuts[:-1]).any():
             continue
         told += 1
-        found, sent = one_pass(job, table, cuts, since, rng)
+        found, sent = one_pass(job, table, cuts, since, rng, ordered)
         found = found.rename_columns([*table.column_names, *(name for name, _ in job.results)])
         assert not differences(found.sort_by("id"), wanted.sort_by("id"))
         times = table.column("t").to_numpy()
         assert sent == len(table) + sum(int(((times >= a) & (times < b)).sum()) for a, b in zip(since, cuts))
     assert told > 25
+    assert (len(parts) > 4 * told) == ordered
 
 
 def test_where_a_window_begins_is_told_only_by_rows_that_are_seen():

@@ -46,6 +46,8 @@ _LOOK_AT_MOST = 2_000_000
 """In front of all cuts together."""
 _MOST_TWICE = 0.5
 """A chunk may be sent so much of its own rows once more."""
+_PART_ROWS = 1 << 18
+"""Rows of a chunk whose results are made, and go back to Spark, together."""
 
 
 class Chunks:
@@ -60,18 +62,47 @@ class Chunks:
         compiled(job)
         chunks = of_labels(batches)
         for label in sorted(chunks):
-            yield from slices(chunk_results(job, chunks.pop(label), label in firsts))
+            for results in chunk_results(job, chunks.pop(label), label in firsts):
+                yield from slices(results)
 
 
-def chunk_results(job: Job, found: dict[int, list[pa.Table]], is_first: bool) -> pa.Table:
+def chunk_results(job: Job, found: dict[int, list[pa.Table]], is_first: bool) -> Iterator[pa.Table]:
     """What comes out for one chunk, from its own rows and those before it."""
     before, own = (by_first_time(job, found.get(kind, [])) for kind in (BEFORE, OWN))
     if not own:
-        return answer(job, before[0].slice(0, 0))
+        return
     if not is_first:
         _look_again(job, before)
-    results = answer(job, pa.concat_tables([*before, *own]))
-    return results if job.query is not None else results.slice(sum(map(len, before)))
+    table, first = pa.concat_tables([*before, *own]), sum(map(len, before))
+    if job.query is not None:
+        yield answer(job, table)
+        return
+    for since, begin, end in parts_of(job, table, first):
+        yield answer(job, table.slice(since, end - since)).slice(begin - since)
+
+
+def parts_of(job: Job, table: pa.Table, first: int) -> Iterator[tuple[int, int, int]]:
+    """(first row that is needed, first row whose result is wanted, end) of parts of the rows from `first` on.
+
+    Sorted rows go in parts, the memory of one serves the next; a part begins where windows reach back only a little. Rows
+    that are not sorted go as one."""
+    times, n = times_of_rows(job, table), len(table)
+    edges = np.arange(first + _PART_ROWS, n - _PART_ROWS // 2, _PART_ROWS)
+    since, begin = 0, first
+    if len(edges) and not (times[1:] < times[:-1]).any():
+        work = Work.of(job.plan, job.types)
+        by_time = [ticks for ticks in work.ticks.values() if _by_time(ticks)]
+        others = [ticks for ticks in work.ticks.values() if not _by_time(ticks)]
+        for at in np.unique(np.searchsorted(times, times[edges])).tolist():
+            seen = table.slice(max(begin, at - _looked_at(work)), min(_looked_at(work), at - begin))
+            known = _first_row(work, others, needed_table(job, seen)) if others else times[at]
+            if known is not None:
+                reached = min([known, *(reached_back(ticks, times[at], work) for ticks in by_time)])
+                back = int(np.searchsorted(times, reached))
+                if begin <= back and at - back <= _MOST_TWICE * _PART_ROWS:
+                    yield since, begin, at
+                    since, begin = back, at
+    yield since, begin, n
 
 
 def _look_again(job: Job, before: list[pa.Table]) -> None:
@@ -99,12 +130,17 @@ def reach(road: Road, rows: DataFrame, cuts: np.ndarray, marks: np.ndarray, esti
         return None
     seen = None
     if not all(_by_time(ticks) for ticks in work.ticks.values()):
-        asked = max([_LOOK_AT, *(2 * (t.range + t.offset) for t in work.ticks.values() if t.kind == "rows")])
+        asked = _looked_at(work)
         seen = _rows_before(road, rows, work, cuts, marks, asked / estimate) if asked * len(cuts) <= _LOOK_AT_MOST else None
         if seen is None:
             return None
     since = reach_of(work, cuts, seen)
     return since if since is not None and _is_short(since, cuts, marks) else None
+
+
+def _looked_at(work: Work) -> int:
+    """How many rows in front of a cut are to be looked at."""
+    return max([_LOOK_AT, *(2 * (t.range + t.offset) for t in work.ticks.values() if t.kind == "rows")])
 
 
 def reach_of(work: Work, cuts: np.ndarray, seen: pa.Table | None) -> np.ndarray | None:

@@ -25,8 +25,9 @@ BEFORE, OWN = 0, 1
 """Kinds of blobs: rows that lie just before a chunk; its own."""
 HELD_BYTES = 64 << 20
 """So much of a task's rows is held before blobs are cut."""
-BLOB_BYTES = 8 << 20
-"""A blob is a row of Spark's: beyond some MB its buffers grow by doubling and copying."""
+BLOB_BYTES = 3 << 17
+"""A blob is a row of Spark's, and an array of bytes in the JVM: from half a MB on its garbage collector treats them as giants, with
+fresh memory for each."""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ _EMBEDDED: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Larger batches on the way to Python are beyond Arrow's pool: fresh memory, grown by doubling, for each.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
 }
 
 _LOGGING = Path(__file__).with_name("log4j2-quiet.properties")

@@ -9,7 +9,8 @@
 All of it in one session, in turns, least time of several (the JVM goes on compiling for some rounds). One key: the same call
 on the same rows without a key, with one task and with two; the files are scanned by two tasks in both. What a second task
 can bring on this machine is told by rows that only pass through, in one task and in two. Wide rows: a hundred columns ride
-along, or only what is needed does with a row's number, and the rest is joined back.
+along, or only what is needed does with a row's number, and the rest is joined back. The session is the embedded one: Python
+workers, whoever uses them, keep some of the memory that they free.
 """
 
 import shutil

@@ -46,7 +46,7 @@ _LOOK_AT_MOST = 2_000_000
 """In front of all cuts together."""
 _MOST_TWICE = 0.5
 """A chunk may be sent so much of its own rows once more."""
-_PART_ROWS = 1 << 18
+_PART_ROWS = 1 << 16
 """Rows of a chunk whose results are made, and go back to Spark, together."""
 
 

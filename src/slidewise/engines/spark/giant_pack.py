@@ -23,7 +23,7 @@ LABEL, KIND, BLOB = "slidewise_label", "slidewise_kind", "slidewise_blob"
 PACKED = f"{LABEL} int, {KIND} int, {BLOB} binary"
 BEFORE, OWN = 0, 1
 """Kinds of blobs: rows that lie just before a chunk; its own."""
-HELD_BYTES = 64 << 20
+HELD_BYTES = 4 << 20
 """So much of a task's rows is held before blobs are cut."""
 BLOB_BYTES = 3 << 17
 """A blob is a row of Spark's, and an array of bytes in the JVM: from half a MB on its garbage collector treats them as giants, with

@@ -42,6 +42,11 @@ _EMBEDDED: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Larger batches on the way to Python are beyond Arrow's pool: fresh memory, grown by doubling, for each.
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
+    # Python workers keep what they free, up to a point: where fresh memory is dear, as on many virtual machines, that of a
+    # part's results costs more than their windows.
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
 }
 
 _LOGGING = Path(__file__).with_name("log4j2-quiet.properties")

@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from slidewise.algebra.cache import entry
-from slidewise.windows.bounds import lower_position
+from slidewise.windows.positions import lower_position
 
 ALIGN = 8
 SMALLEST = 8

@@ -17,8 +17,8 @@ from slidewise.live.outputs import Answers, differ
 from slidewise.live.partials import NO_SKIPS
 from slidewise.live.spec import COMPLETE, LATE_COLUMN, StreamSpec
 from slidewise.planner.request import Output
-from slidewise.windows.bounds import lower_position
 from slidewise.windows.clock import LOWEST
+from slidewise.windows.positions import lower_position
 
 _NO_POSITIONS = np.zeros(0, np.int64)
 

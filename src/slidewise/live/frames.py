@@ -11,9 +11,10 @@ import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
-from slidewise.windows.bounds import boundary, earlier, end_reach, end_rule, lower_position, sides, start_reach
+from slidewise.windows.bounds import end_reach, end_rule, sides, start_reach
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
 from slidewise.windows.deltas import delta_run
+from slidewise.windows.positions import boundary, earlier, lower_position
 
 RUNS = ("session", "delta", "punctuation")
 

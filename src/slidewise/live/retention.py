@@ -22,7 +22,7 @@ from slidewise.errors import StateError
 from slidewise.live.arena import CAP, CHANGED, FIRST, LAST, NEVER, RANK0, START
 from slidewise.live.frames import RUNS
 from slidewise.live.spec import StreamSpec
-from slidewise.windows.bounds import lower_position
+from slidewise.windows.positions import lower_position
 
 RANK_COLUMN, YOUNGEST_COLUMN = "__slidewise_rank", "__slidewise_youngest"
 

@@ -15,7 +15,7 @@ from slidewise.live.arena import FIRST, LAST, RANK0, START
 from slidewise.live.emission import Emission, FinalEvents, Results, limits
 from slidewise.live.spec import BY_TIME, StreamSpec
 from slidewise.windows.boundaries import answers, apart, ending_there, moments_of
-from slidewise.windows.bounds import lower_position
+from slidewise.windows.positions import lower_position
 
 
 class Boundaries(Emission):

@@ -11,8 +11,9 @@ import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
 from slidewise.errors import InputError
-from slidewise.windows.bounds import boundary, boundary_number, check_room, sides
+from slidewise.windows.bounds import check_room, sides
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
+from slidewise.windows.positions import boundary, boundary_number
 
 MOST = 2**33
 """Boundaries that are listed, at most: more would fill any memory, and nobody reads them."""

@@ -175,7 +175,7 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
             for at in range(a, b, BLOCK):
                 block(at, min(at + BLOCK, b))
 
-        job.workers.pieces(piece, lo, hi)
+        job.workers.pieces(piece, lo, hi, BLOCK)
         spare.append(held)
 
     def twice(at):

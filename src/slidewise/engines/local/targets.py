@@ -18,9 +18,10 @@ from slidewise.errors import InputError
 from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
 from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
-from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand, without_ties
+from slidewise.windows.bounds import end_rule, frames, frames_as_of, index_dtype, on_demand
 from slidewise.windows.clock import DAY_NS, Ticks
 from slidewise.windows.deltas import delta_numbers
+from slidewise.windows.positions import without_ties
 
 
 @dataclass

@@ -96,10 +96,10 @@ class Workers:
     def spread(self, part: Callable[[int, int], None], count: int) -> None:
         """part(lo, hi) over [0, count), for loops that may be cut anywhere."""
         if count <= SMALL or self.threads == 1:
-            self._pieces(part, 0, count)
+            self._pieces(part, 0, count, LARGE)
             return
         cuts = [count * k // self.threads for k in range(self.threads + 1)]
-        self.each([lambda lo=lo, hi=hi: self._pieces(part, lo, hi) for lo, hi in itertools.pairwise(cuts)])
+        self.each([lambda lo=lo, hi=hi: self._pieces(part, lo, hi, LARGE) for lo, hi in itertools.pairwise(cuts)])
 
     def every(self, test: Callable[[int, int], bool], count: int) -> bool:
         """Whether test(lo, hi) holds for every part of [0, count)."""
@@ -112,20 +112,19 @@ class Workers:
         self.spread(part, count)
         return not failed
 
-    def pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
-        """part over [lo, hi), piece by piece: between two pieces Python can stop it, and progress is told."""
+    def pieces(self, part: Callable[[int, int], None], lo: int, hi: int, rows: int = SMALL) -> None:
+        """part over [lo, hi), piece by piece: between two pieces Python can stop it, and progress is told. rows: of the first."""
 
         def told(i, j):
             part(i, j)
             if self.progress is not None:
                 self.progress.ran(j - i)
 
-        self._pieces(told, lo, hi)
+        self._pieces(told, lo, hi, rows)
 
-    def _pieces(self, part: Callable[[int, int], None], lo: int, hi: int) -> None:
+    def _pieces(self, part: Callable[[int, int], None], lo: int, hi: int, rows: int) -> None:
         """Pieces grow while they take little time: a row costs nanoseconds or, where whole windows are combined again,
-        milliseconds."""
-        rows = SMALL
+        milliseconds. No more of them than needed: after each, a thread may have to wait until another lets Python go."""
         while lo < hi and not self.stopped:
             began = time.monotonic()
             part(lo, min(hi, lo + rows))

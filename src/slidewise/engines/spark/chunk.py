@@ -28,8 +28,9 @@ from slidewise.errors import UnsupportedError
 from slidewise.planner.plan import Plan, Step
 from slidewise.planner.request import Request
 from slidewise.windows.boundaries import answers, ending_rows, ending_there, moments_by_key
-from slidewise.windows.bounds import frames, frames_as_of, index_dtype, row_frames, seen_ends, sides
+from slidewise.windows.bounds import frames, frames_as_of, index_dtype, seen_ends, sides
 from slidewise.windows.clock import Ticks
+from slidewise.windows.positions import row_frames
 
 
 def grows(ticks: Ticks, request: Request) -> bool:

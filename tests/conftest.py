@@ -18,6 +18,9 @@ os.environ.setdefault("SLIDEWISE_CACHE_DIR", str(ROOT / ".cache" / "slidewise"))
 # Functions of test modules are shipped to Spark's workers by name: the workers must find `tests` too.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
+# Java lives for minutes here: what its second compiler takes from the cores never comes back.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # No deadline anywhere: an example that meets an uncompiled operator takes seconds, and that is no failure.
 settings.register_profile(
     "dev",

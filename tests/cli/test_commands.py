@@ -225,6 +225,7 @@ aggregates = { rows = "count()" }
 source = { format = "rate", rows_per_second = 20 }
 stream = { watermark = "10s", checkpoint = "state", trigger = "1s" }
 sink = { format = "parquet", path = "out" }
+spark = { master = "local[1]" }
 """
     (tmp_path / "job.toml").write_text(text, encoding="utf-8")
     numbers = []

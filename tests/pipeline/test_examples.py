@@ -1,6 +1,7 @@
 """Every example runs; each asserts what it shows."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "examples").glob("*.py"))
 WITH_SPARK = {"fraud_features", "backfill_and_live"}
+ON_THE_SESSION_THAT_IS_THERE = {"backfill_and_live"}
+"""Those that take it and leave it; the others have a process of their own, as for people."""
 
 
 @pytest.mark.parametrize(
     "file", [pytest.param(f, marks=[pytest.mark.spark] if f.stem in WITH_SPARK else [], id=f.stem) for f in FILES]
 )
-def test_example(file: Path) -> None:
+def test_example(file: Path, request, monkeypatch, capsys) -> None:
+    if file.stem in ON_THE_SESSION_THAT_IS_THERE:
+        request.getfixturevalue("spark")
+        monkeypatch.syspath_prepend(str(file.parent))
+        runpy.run_path(str(file), run_name="__main__")
+        assert capsys.readouterr().out.strip()
+        return
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, str(file)]

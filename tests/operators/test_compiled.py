@@ -84,9 +84,12 @@ def test_compiled_equals_interpreted(name, kind, data):
         assert same(result, expected, tolerance), (way, result, expected)
 
 
-@pytest.mark.parametrize(("name", "kind"), COMPILED)
+@pytest.mark.parametrize(
+    ("name", "kind"), [pair for pair in COMPILED if isinstance(resolved(EVERY[pair[0]], pair[1]).identity, np.ndarray)]
+)
 def test_compiled_partials_are_left_alone(name, kind):
-    """By their bytes: what is combined, taken away or lowered stays as it was, unless it is asked to be written over."""
+    """By their bytes: what is combined, taken away or lowered stays as it was, unless it is asked to be written over. (Of numbers
+    and tuples of them, compiled functions get copies.)"""
     generic = EVERY[name]
     dtypes = (DTYPES[kind],) * generic.inputs
     typed = generic.typed(dtypes)

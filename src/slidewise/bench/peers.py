@@ -35,7 +35,7 @@ class Sizes:
 
 
 FULL = Sizes(2_000_000, (100, 10_000), 50_000, 3)
-QUICK = Sizes(500_000, (100, 10_000), 10_000, 2)
+QUICK = Sizes(200_000, (100, 10_000), 3_000, 2)
 TINY = Sizes(2_000, (10,), 300, 1, ("sum", "max"), ("pandas", "bottleneck"))
 
 

@@ -164,7 +164,7 @@ def _with_odd(powers) -> tuple[int, ...]:
 
 
 FULL_15 = Memory(_with_odd(range(16, 23)))
-QUICK_15 = Memory(_with_odd(range(17, 21)))
+QUICK_15 = Memory(_with_odd(range(17, 20)))
 TINY_15 = Memory((64, 96), ("max",), interpreted=True)
 
 

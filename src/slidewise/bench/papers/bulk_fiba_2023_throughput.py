@@ -27,7 +27,7 @@ def over_m(quick: bool | None) -> Throughput:
     if quick is None:
         return Throughput(("sum",), 2**9, (1, 2**4), (0,), 0.001, ("b_fiba4", "nb_fiba4", "amta", "twostacks_lite"))
     if quick:
-        return Throughput(("sum", "bloom"), 2**16, (1, 2**5, 2**10, 2**14), (0,), 0.01, ALL)
+        return Throughput(("sum",), 2**16, (1, 2**5, 2**10, 2**14), (0,), 0.01, ALL)
     return Throughput(THREE, 2**22, tuple(2**p for p in range(0, 21, 4)), (0,), 0.05, ALL)
 
 
@@ -35,7 +35,7 @@ def over_d(quick: bool | None, m: int) -> Throughput:
     if quick is None:
         return Throughput(("sum",), 2**9, (min(m, 2**4),), (0, 2**6), 0.001, ("b_fiba4", "nb_fiba4"))
     if quick:
-        return Throughput(("sum", "bloom"), 2**16, (m,), (0, 2**4, 2**10, 2**14), 0.01, tuple(TREES))
+        return Throughput(("sum",), 2**16, (m,), (0, 2**4, 2**10, 2**14), 0.01, tuple(TREES))
     return Throughput(THREE, 2**22, (m,), (0, *(2**p for p in range(4, 21, 4))), 0.05, tuple(TREES))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slidewise.bench.papers import trees
-from slidewise.bench.papers.trees import CLASSIC, FINGERS, FOUR, TWO, Tree, by, middle, millions
+from slidewise.bench.papers.trees import CLASSIC, FINGERS, TWO, Tree, by, middle, millions
 from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, values
 
 THREE = ("sum", "geomean", "bloom")
@@ -28,7 +28,7 @@ class Distance:
 
 
 FULL_11 = Distance(THREE, 2**22, 4, 0.05)
-QUICK_11 = Distance(("sum", "bloom"), 2**16, 4, 0.01, FOUR)
+QUICK_11 = Distance(("sum", "bloom"), 2**16, 4, 0.01, TWO)
 TINY_11 = Distance(("sum",), 2**10, 3, 0.001, TWO)
 
 

@@ -7,7 +7,7 @@ import slidewise.operators as library
 from slidewise.bench.papers import rounds as in_order
 from slidewise.bench.papers import trees
 from slidewise.bench.papers.fiba_2019 import FIG_11, THREE
-from slidewise.bench.papers.trees import CLASSIC, FINGERS, FOUR, TWO, Tree, by, millions
+from slidewise.bench.papers.trees import CLASSIC, FINGERS, TWO, Tree, by, millions
 from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
 
 # ---- Figure 12 -------------------------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ class Latency:
 
 
 FULL_12 = Latency(THREE, 2**22, 2**16, 3)
-QUICK_12 = Latency(("sum", "bloom"), 2**16, 2**14, 2, FOUR)
+QUICK_12 = Latency(("sum", "bloom"), 2**16, 2**14, 2, TWO)
 TINY_12 = Latency(("sum",), 2**10, 2**8, 2, TWO)
 
 
@@ -159,7 +159,7 @@ class Fifo:
 
 
 FULL_13 = Fifo(THREE, (0, 4, 8, 12, 16, 20, 22), 0.05)
-QUICK_13 = Fifo(("sum", "bloom"), (0, 4, 8, 12, 16), 0.01, FOUR)
+QUICK_13 = Fifo(("sum", "bloom"), (0, 4, 8, 12, 16), 0.01, TWO)
 TINY_13 = Fifo(("sum",), (0, 6, 9), 0.001, TWO, ("two_stacks", "daba"))
 
 NAMES = {"two_stacks": "TwoStacks", "daba": "DABA", "flatfat": "Reactive (flatfat)"}

@@ -290,7 +290,7 @@ def _claims_16(rows: list[Row]) -> list[Claim]:
             if gains[near]
             else "",
             [r >= 1.5 for r in gains[near]],
-            "Ahead, but not far: what a tree takes for a row is small beside the row's trip to the worker and back.",
+            "What a tree takes for a row is small beside the row's trip to the worker and back.",
         ),
     ]
 

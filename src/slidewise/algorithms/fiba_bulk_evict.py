@@ -161,9 +161,11 @@ def cut_down(k, A, N, top, t):
 
 @kernel
 def mend(k, op, A, N, V, top):
-    """Restore the arity of the nodes that were cut, below level `top`. Returns the spines of neighbours that were touched."""
+    """Restore the arity of the nodes that were cut, below level `top`. Returns the spines of neighbours that were touched.
+
+    Nodes between one that is too small and `common` have no entry left: they take or are poured out in their turn, and so all
+    that changes below a neighbour is settled level by level."""
     hit = 0
-    stale = False  # whether something below the neighbour of this level has changed
     level = 0
     while level < top:
         u, w, above = A[NODE + level], A[NEIGHBOUR + level], A[COMMON + level]
@@ -179,16 +181,12 @@ def mend(k, op, A, N, V, top):
                 for dead in range(level, above):
                     free_node(k, A, N, A[NODE + dead])
                 N[row(k, common)] += 1
-                stale = False  # the neighbour and those above it are the left side now
                 level = above
                 continue
             give_left(k, op, N, V, u, common, first, w, (more - size + 1) >> 1)
-            stale = True
-        level += 1
-        if stale:
             p = N[row(k, w) + PARENT]
-            settle(k, op, N, V, p, lo_of(N[row(k, p)]) if level < above else first + 1)
-            stale = level < above
+            settle(k, op, N, V, p, lo_of(N[row(k, p)]) if level + 1 < above else first + 1)
+        level += 1
     return hit
 
 

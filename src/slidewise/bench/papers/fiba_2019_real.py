@@ -220,8 +220,7 @@ def claims_16(rows: list[Row]) -> list[Claim]:
             ", ".join(f"{kind} {name} {r:.2f} times" for (kind, name), r in told.items())
             + f" as fast in the geometric mean; counted: {min(fewer):.2f} to {max(fewer):.2f} times fewer combines",
             [r > 1 for r in told.values()],
-            "Most events push out one other or none, and those the loop over time windows (`run_cuts`) evicts singly: there is "
-            "little for the few large bulks to save where a combine is cheap.",
+            "Most events push out one other or none: there is little for the few large bulks to save where a combine is cheap.",
         )
     ]
 

@@ -35,7 +35,7 @@ def planned(table, **arguments):
 
 
 class Counter:
-    """An interpreted stand-in for an operator, that counts its combines and inverses; `parts`: of states side by side each one's."""
+    """An interpreted stand-in for an operator, that counts its combines and inverses; `parts`: those of states side by side each."""
 
     def __init__(self):
         self.combines = self.parts = 0

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from dateutil.tz import tzoffset
 
 import slidewise as sw
 
@@ -177,6 +178,25 @@ def test_a_day_is_24_hours_and_boundaries_are_utc_unless_said(df):
     assert moved["ts"].iloc[0] == pd.Timestamp("2024-03-31 12:00", tz=ZONE) + pd.Timedelta("1h"), (
         "24 hours after noon are 13 o'clock"
     )
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [datetime.timezone(datetime.timedelta(hours=2)), datetime.timezone(-datetime.timedelta(minutes=210)), tzoffset("x", 60)],
+    ids=str,
+)
+def test_zones_without_a_name(zone):
+    """What pandas makes of "2024-01-01T00:00:00+02:00": kept in every result, and local days are its own."""
+    frame = pd.DataFrame({"t": pd.date_range("2024-01-01 20:00", periods=4, freq="3h", tz=zone), "x": [1, 2, 4, 8]})
+    asked = dict(time="t", aggs={"s": sw.sum("x"), "last": sw.max("t")})
+    for emit in ("event", "latest", "slide"):
+        window = sw.time("6h", slide="3h", origin="2024-01-01 20:00")
+        found = sw.rolling(frame, windows={"w": window}, emit=emit, **asked)
+        assert found["s_w"].tolist()[:4] == {"event": [1, 3, 6, 12], "latest": [12], "slide": [1, 3, 6, 12]}[emit]
+        assert found["t"].dtype == found["last_w"].dtype == frame["t"].dtype
+    days = sw.rolling(frame, windows={"w": sw.tumbling("1d", calendar=True)}, closed="both", **asked)
+    assert days["s_w"].tolist() == [1, 3, 4, 12]
+    assert sw.as_of(frame[["t"]], frame, windows={"w": "6h"}, **asked)["last_w"].dtype == frame["t"].dtype
 
 
 @pytest.mark.parametrize(

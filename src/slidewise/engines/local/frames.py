@@ -197,6 +197,18 @@ def _unit(kind) -> str | None:
     return getattr(kind, "unit", None)
 
 
+def _zone_name(zone) -> str:
+    """A time zone as Arrow writes it: by its name, or how far it is ahead of UTC."""
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)  # zoneinfo, pytz
+    ahead = zone.utcoffset(None)
+    if name is not None or ahead is None:
+        return name or pa.lib.tzinfo_to_string(zone)
+    minutes, rest = divmod(int(ahead.total_seconds()), 60)
+    if rest:
+        raise InputTypeError(f"the time zone {zone} is no whole number of minutes ahead of UTC; convert these times first")
+    return "UTC" if not minutes else f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+
+
 def _arrow(series, look: bool) -> pa.Array:
     """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls; look: NaT among them."""
     if hasattr(series, "sparse"):
@@ -214,7 +226,7 @@ def _arrow(series, look: bool) -> pa.Array:
         found = (
             pa.duration(unit)
             if getattr(kind, "kind", "") == "m"
-            else pa.timestamp(unit, None if zone is None else str(zone))
+            else pa.timestamp(unit, None if zone is None else _zone_name(zone))
         )
         return fixed_width(ticks, (ticks != NAT).view(np.uint8) if missing else None, found)
     found = _one(pa.array(series.array, from_pandas=True))
@@ -267,6 +279,8 @@ def _to_pandas(column, source, same: bool):
     values = array.to_pandas()
     if same and values.dtype != source:
         values = values.astype(source)
+    elif getattr(source, "tz", None) is not None and hasattr(values.dtype, "tz"):
+        values = values.dt.tz_convert(source.tz)  # a zone without a name comes back as another object
     return values.array
 
 

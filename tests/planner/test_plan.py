@@ -35,7 +35,7 @@ def planned(table, **arguments):
 
 
 class Counter:
-    """An interpreted stand-in for an operator, that counts its combines and inverses; `parts`: those of states side by side each."""
+    """Stands in for an operator, interpreted, and counts its combines and inverses; `parts`: those of states side by side each."""
 
     def __init__(self):
         self.combines = self.parts = 0

@@ -72,3 +72,11 @@ def test_what_local_days_do_not_have():
         sw.rolling(table, time="t", windows=sw.time("2d", slide="1d", calendar=True), aggs={"n": sw.count()})
     with pytest.raises(sw.UnsupportedError, match="fixed time apart"):
         sw.rolling(table, time="t", windows=sw.tumbling("1d", calendar=True), aggs={"n": sw.count()}, emit="slide")
+
+
+def test_a_zone_that_nobody_knows():
+    table = pa.table({"t": pa.array([1], pa.timestamp("s", "Mars/Base"))})
+    for window in (sw.time("1d", calendar=True), sw.time("1d", slide="1h", origin="2024-01-01")):
+        with pytest.raises(sw.InputError, match="'Mars/Base', which is not known"):
+            sw.rolling(table, time="t", windows=window, aggs={"n": sw.count()})
+    assert sw.rolling(table, time="t", windows="1d", aggs={"n": sw.count()})["n_1d"].to_pylist() == [1], "no zone is needed"

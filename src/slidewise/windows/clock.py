@@ -116,6 +116,8 @@ class Clock:
         if window.calendar and self.kind != "instant":
             raise InputError(f"{window}: calendar days need a column of timestamps or dates")
         local = window.calendar and self.zone is not None  # without a zone every day has 24 hours
+        if local:
+            _zone(self.zone)
         if local and (window.slide is not None or window.origin is not None):
             raise InputError(
                 f"{window}: local days have no slide and no origin; give the zone's midnight by sw.tumbling(...)"
@@ -215,6 +217,9 @@ def _zone(name: str) -> datetime.tzinfo:
     if fixed is None:
         from zoneinfo import ZoneInfo
 
-        return ZoneInfo(name)
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError):
+            raise InputError(f"the times are in the zone {name!r}, which is not known here; convert them first") from None
     ahead = datetime.timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
     return datetime.timezone(-ahead if fixed[1] == "-" else ahead)

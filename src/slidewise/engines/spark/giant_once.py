@@ -140,7 +140,7 @@ def reach(road: Road, rows: DataFrame, cuts: np.ndarray, marks: np.ndarray, esti
 
 def _looked_at(work: Work) -> int:
     """How many rows in front of a cut are to be looked at."""
-    return max([_LOOK_AT, *(2 * (t.range + t.offset) for t in work.ticks.values() if t.kind == "rows")])
+    return max([_LOOK_AT, *(int(2 * (t.range + t.offset)) for t in work.ticks.values() if t.kind == "rows")])
 
 
 def reach_of(work: Work, cuts: np.ndarray, seen: pa.Table | None) -> np.ndarray | None:

@@ -11,6 +11,7 @@ from tests.engines.spark.batch_support import FAMILIES, differences, random_tabl
 from tests.engines.spark.test_batch import ORDER, frame, in_order, settings
 
 import slidewise as sw
+from slidewise.engines.spark import giant
 from slidewise.engines.spark.batch import as_of_road, rolling_road
 from slidewise.engines.spark.batch_skew import giant_keys
 from slidewise.engines.spark.batch_types import to_arrow
@@ -97,6 +98,15 @@ def test_any_kind_of_time_is_cut(spark, kind):
         assert not differences(found, sw.rolling(in_order(to_arrow(df), "id"), **asked))
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_large_data_is_cut_where_small_data_is(spark, monkeypatch):
+    """Times of a sample, and Spark's own percentiles of it; rows without a usable time are cut nowhere."""
+    df = spark.range(900).selectExpr("case when id % 9 = 0 then null when id % 7 = 0 then double('nan') else id / 3D end as t")
+    road = rolling_road(df.where("not isnan(t)"), request(time="t", windows={"w": sw.time(5)}, aggs={"n": sw.count()}))
+    count, marks = giant._marks(road, road.shipped.df, 1.0, 7)
+    monkeypatch.setattr(giant, "_COLLECTED", -1)
+    assert (count, marks.tolist()) == (900 - 114, giant._marks(road, road.shipped.df, 1.0, 7)[1].tolist())
 
 
 @pytest.mark.parametrize("window", [sw.time(2000), sw.rows(2000), sw.session(5), sw.time(50), sw.rows(50)], ids=str)

@@ -7,14 +7,11 @@ estimate of its size says whether a heavy key could be in it.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
-from slidewise.engines.spark.batch_types import inner_name, quoted
+from slidewise.engines.spark.batch_types import estimated_bytes, inner_name, quoted
 from slidewise.engines.spark.giant import Giant, giant_of, spread_labels
 
 if TYPE_CHECKING:
@@ -27,7 +24,6 @@ _LEAST_BYTES = 20
 """About so many bytes a row takes with a time, a key and a value, in a compressed file. Where there is less than `heavyRows`
 of that, a heavy key is not worth the time to look for it."""
 _MOST_GIANTS = 64
-_UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 60}
 
 
 def giant_keys(road: Road) -> list[Giant]:
@@ -74,10 +70,5 @@ def _heavy(road: Road, tasks: int) -> list[Column]:
 
 def may_be_heavy(road: Road) -> bool:
     """Whether Spark thinks the data is large enough to hold a heavy key; if it has no idea, it may be."""
-    with contextlib.redirect_stdout(io.StringIO()) as text:
-        road.shipped.df.explain(mode="cost")
-    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", text.getvalue())
-    if found is None:
-        return True
-    size = float(found.group(1)) * 2.0 ** _UNITS.get(found.group(2), 60)
-    return size >= road.settings.heavyRows * _LEAST_BYTES
+    size = estimated_bytes(road.shipped.df)
+    return size is None or size >= road.settings.heavyRows * _LEAST_BYTES

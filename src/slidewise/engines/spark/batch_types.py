@@ -6,7 +6,10 @@ with dots and spaces in them.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -84,6 +87,17 @@ def to_arrow(df: DataFrame) -> pa.Table:
         return df.toArrow()
     batches = df._collect_as_arrow()
     return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in df.columns})
+
+
+def estimated_bytes(df: DataFrame) -> float | None:
+    """How large Spark thinks the data is; None if it has no idea."""
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        df.explain(mode="cost")
+    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", text.getvalue())
+    return None if found is None else float(found.group(1)) * 2.0 ** _UNITS.get(found.group(2), 60)
+
+
+_UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 60}
 
 
 def result_schema(fields: list[tuple[str, Any]]) -> StructType:

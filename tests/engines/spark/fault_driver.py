@@ -7,6 +7,7 @@ mocked: an operator tells in which process it runs and waits where it is told to
 
 runs=NAME,NAME,...: several runs in this one session, each with its own checkpoint (`checkpoint` or `checkpoint-NAME`) and sink.
 Before each but the first the program writes ROOT/ready-NUMBER and waits for ROOT/go-NUMBER.
+results=final: final results; it listens to ROOT/control.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def main() -> None:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
         "spark.executorEnv.SLIDEWISE_CACHE_DIR": os.environ.get("SLIDEWISE_CACHE_DIR", ""),
         "spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "spark.sql.session.timeZone": "UTC",
@@ -129,7 +131,8 @@ def run(spark, root: Path, given: dict[str, str], suffix: str) -> None:
         stream = stream.repartition(int(given["shuffle"]))
     result = sw.rolling(
         stream.mapInArrow(noted(str(root)), DDL), time="ts", by="card", windows={"w": "10m"}, watermark="5m", id="id",
-        aggs=aggregates(str(root)), order="id", buckets=4,
+        aggs=aggregates(str(root)), order="id", buckets=4, results=given.get("results", "eager"),
+        control=root / "control" if "results" in given else None,
     )  # fmt: skip
     query = (
         result.writeStream.format("parquet")

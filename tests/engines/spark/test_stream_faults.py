@@ -10,12 +10,14 @@ One stream lives through all of them, because each start of a cluster takes long
                   5        driver killed while the sink's log is being written: state is there, output is not
     third         5        again
                   6 ...    driver killed while the commit is being written: state and output are there
-    fourth        ... 10   a trigger slower than idle workers live, then driver killed between micro-batches
+    fourth        ... 10   a trigger slower than idle workers live, then driver killed between micro-batches (while it is
+                           idle: a worker and a driver of another stream killed, one that gives final results)
     last         11        the checkpoint, a copy of it and both again go their own ways in the same workers
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -34,6 +36,7 @@ from tests.conftest import ROOT as CHECKOUT
 from tests.engines.spark.streaming import cut, events, rows_of, sink_rows, table, ties, write_batches
 
 import slidewise as sw
+from slidewise.engines.spark.control import flush
 from slidewise.engines.spark.counts import from_text
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -42,8 +45,6 @@ SCHEMA = pa.schema([
     ("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64()), ("shop", pa.string()),
 ])  # fmt: skip
 PATIENCE = 600
-IDLE = 80
-"""Seconds: Spark ends Python workers that were idle for a minute."""
 
 
 class Driver:
@@ -61,6 +62,15 @@ class Driver:
     def java(self) -> psutil.Process:
         """The JVM of the driver itself."""
         return next(p for p in psutil.Process(self.process.pid).children() if "java" in p.name())
+
+    def workers(self) -> set[int]:
+        """The Python workers of its executors: what their daemons have forked."""
+        found = {}
+        for process in self.java().children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+                if "pyspark.daemon" in process.cmdline():
+                    found[process.pid] = process.ppid()
+        return {pid for pid, parent in found.items() if parent in found}
 
     def kill(self) -> None:
         """Both halves of the driver at once, as a machine would lose them; what they started ends by itself."""
@@ -134,6 +144,10 @@ class Life:
     """The micro-batch in whose commit the driver was killed."""
     after_idle: int = 0
     """The micro-batch that came after the workers had been idle."""
+    finals: Life | None = None
+    """Another stream, one that gives final results."""
+    before_flush: list[dict] = field(default_factory=list)
+    """results="final": what had come out before the stream was told to end."""
 
     def put(self, number: int) -> None:
         write_batches(self.root / "in", [table(self.pieces[number], SCHEMA)], first=number)
@@ -179,6 +193,30 @@ class Life:
         return [count for counts in self.reports().values() for count in counts]
 
 
+def live_with_final_results(life: Life, driver: Callable[..., Driver]) -> None:
+    """A worker is killed, then the driver; its second one goes on to the end."""
+    life.root.mkdir()
+    for number in range(len(life.pieces)):
+        life.put(number)
+    life.hold(2)
+    first = driver(life.root, results="final")
+    first.wait(lambda: bool(life.told()), "batch 2")
+    os.kill(life.told()[0]["pid"], signal.SIGKILL)
+    first.wait(lambda: len(life.told()) > 1, "another attempt")
+    life.attempts["worker"] = life.told()
+    life.hold(3)
+    life.release(2)
+    first.wait(lambda: bool(life.told()), "batch 3")
+    first.kill()
+    life.release(3)
+    last = driver(life.root, results="final", runs=",")
+    last.wait((life.root / "ready-1").exists, "the end of the data")
+    life.before_flush = life.out()
+    flush(life.root / "control")
+    (life.root / "go-1").write_text("")
+    assert last.ended() == 0, last.tail()
+
+
 @pytest.fixture(scope="module")
 def life(tmp_path_factory) -> Iterator[Life]:
     root = tmp_path_factory.mktemp("life")
@@ -186,13 +224,13 @@ def life(tmp_path_factory) -> Iterator[Life]:
     assert ties(rows) > 40
     for row in rows:  # none of the numbers that workers warm up with
         row["id"] += 1000
-    found = Life(root, cut(rows, 5, 15))
+    found = Life(root, cut(rows, 5, 15), finals=Life(root / "finals", cut(rows, 6, 5)))
     for number in range(10):
         found.put(number)
     drivers: list[Driver] = []
 
-    def driver(**settings) -> Driver:
-        drivers.append(Driver(root, **settings))
+    def driver(at: Path = root, **settings) -> Driver:
+        drivers.append(Driver(at, **settings))
         return drivers[-1]
 
     def reached(which: Driver, batch: int) -> None:
@@ -254,7 +292,10 @@ def life(tmp_path_factory) -> Iterator[Life]:
 
         fourth = driver(every="1 second")
         fourth.wait(lambda: found.committed(9), "the commit of batch 9")
-        time.sleep(IDLE)
+        idle = fourth.workers()
+        assert idle
+        live_with_final_results(found.finals, driver)
+        fourth.wait(lambda: not idle & fourth.workers(), "the end of idle workers")  # Spark ends them after a minute
         found.put(10)
         found.after_idle = 10
         fourth.wait(lambda: found.committed(10) and 10 in found.reports(), "the commit of batch 10")
@@ -354,3 +395,13 @@ def test_a_trigger_slower_than_idle_workers_live(life: Life) -> None:
     counts = life.reports()[life.after_idle]
     assert sum(c["replays"] for c in counts) > 0
     assert sum(c["hits"] + c["catch_ups"] for c in counts) == 0
+
+
+def test_final_results_come_once_whatever_is_killed(life: Life) -> None:
+    finals = life.finals
+    attempts = finals.attempts["worker"]
+    assert attempts[0]["attempt"] == 0 and attempts[-1]["attempt"] >= 1
+    rows = [row for piece in finals.pieces for row in piece]
+    assert 0 < len(finals.before_flush) < len(rows), "some results waited for the end"
+    assert len(finals.out()) == len(rows), "each came once"
+    assert_ends_as_a_frame(finals.out(), rows)

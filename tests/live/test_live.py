@@ -338,7 +338,7 @@ def test_the_first_frame_fixes_types_only_where_it_has_some():
         sw.Live(**asked).push(pd.DataFrame({"t": [], "x": []}))
 
 
-@pytest.mark.parametrize("value", [2**70, pd.NaT, np.datetime64("2024-01-01"), object()], ids=repr)
+@pytest.mark.parametrize("value", [2**70, pd.NaT, np.datetime64("2024-01-01"), object()], ids=["integer", "NaT", "day", "object"])
 def test_first_values_that_have_no_type(value):
     for column in ("t", "x"):
         event = {"t": start(9), "x": 1} | {column: value}

@@ -146,7 +146,7 @@ class Clock:
                 )
             raise InputTypeError(
                 f"window {window}: the time column holds times, so give a length of time such as "
-                f'"{length.text}s" or "{length.text}m", not the number {length.text} (as many rows are sw.rows({length.text}))'
+                f'"{length.text}s" or "{length.text}m", not the number {length.text}'
             )
         if self.kind == "instant":
             ticks, rest = divmod(length.value, self.tick_ns)

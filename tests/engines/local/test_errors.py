@@ -49,7 +49,7 @@ GOOD = dict(time="ts", by="card", windows=["24h"], aggs={"total": sw.sum("amount
         (dict(windows=None), TypeError, "not a window"),
         (dict(windows=["1 fortnight"]), ValueError, "unknown unit 'fortnight'"),
         (dict(windows=["1mo"]), ValueError, "no fixed length"),
-        (dict(windows=[10]), TypeError, r'holds times.*"10s".*sw\.rows\(10\)'),
+        (dict(windows=[10]), TypeError, 'holds times.*"10s"'),
         (dict(time="n", windows=["2h"]), TypeError, "holds numbers"),
         (dict(time="n", windows=[1.5]), TypeError, "integers"),
         (dict(time="text"), TypeError, "'text' is string"),

@@ -108,6 +108,10 @@ def test_cuts_depend_on_the_data_alone_and_prefer_the_start_of_a_key():
         "windows that reach back to the start would be read again and again"
     )
     assert cut(100, lambda at: 0, None) == [0, 100]
+    n = 10**6
+    assert cut(n, lambda at: n // 10, None) == [0, 550_000, n], "the second part reads a frame more than its own rows"
+    assert cut(n, lambda at: n // 2, None) == [0, 750_000, n]
+    assert cut(n, lambda at: n // 2 + 1, None) == [0, n]
 
 
 def test_the_first_error_stops_the_others():

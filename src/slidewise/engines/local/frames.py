@@ -220,7 +220,7 @@ def _arrow(series, look: bool) -> pa.Array:
         return _without_nan(np.ascontiguousarray(series.to_numpy()))
     unit = _unit(kind)
     if unit is not None:
-        ticks = np.ascontiguousarray(series.array.view("i8"))
+        ticks = np.ascontiguousarray(series.array.view(np.int64))
         missing = look and len(ticks) and least(ticks) == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (

@@ -300,9 +300,11 @@ def cut(n: int, twice, offsets: np.ndarray | None) -> list[int]:
     what must be read twice (the frames at the cuts) stays small."""
     parts = min(PARTS, n // ROWS_A_PART)
     while parts > 1:
+        ahead = max(twice(n // parts), 0)  # about what each part but the first has to read before its own rows
+        share = (n + (parts - 1) * ahead) // parts
         cuts, again = [0], 0
         for k in range(1, parts):
-            place = n * k // parts
+            place = min(k * share - (k - 1) * ahead, n)
             if offsets is not None:
                 near = int(offsets[np.searchsorted(offsets, place)])
                 if near - place <= n // (4 * parts):
@@ -310,7 +312,7 @@ def cut(n: int, twice, offsets: np.ndarray | None) -> list[int]:
             if cuts[-1] < place < n:
                 cuts.append(place)
                 again += max(twice(place), 0)
-        if again <= n // 4:
+        if again <= n // (2 if parts == 2 else 4):
             return [*cuts, n]
         parts //= 2
     return [0, n]

@@ -88,7 +88,7 @@ def rolling(
     from slidewise.engines.local.run import run
 
     frame, plan, table = _local(kind, data, asked)
-    result = run(plan, table, missing=frame.missing)
+    result = run(plan, table, missing=frame.missing, settled=frame.settled)
     return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
 
 
@@ -140,8 +140,8 @@ def as_of(
     asking = _asking(KINDS[kind](queries), query_time, query_by)
     frame, plan, table = _local(kind, data, asked, kept=asking.columns)
     asked_for = asking.table(dict.fromkeys((query_time, *query_by)))
-    missing = (asking.missing, frame.missing)
-    result = run_as_of(plan, asked_for, table, query_time=query_time, query_by=query_by, missing=missing)
+    names = dict(query_time=query_time, query_by=query_by)
+    result = run_as_of(plan, asked_for, table, **names, missing=(asking.missing, frame.missing), settled=frame.settled)
     return asking.joined(asked.outputs, result, asked, frame)
 
 
@@ -210,7 +210,7 @@ def _local(kind: str, data, asked: Request, kept=None):
 
     frame = KINDS[kind](data)
     asked.check_columns(frame.columns, kept=kept)
-    table = frame.table(asked.needed)
+    table = frame.table(asked.needed, later=asked.aggregated)
     for name in asked.by:
         check_key(plain(table.schema.field(name).type))
     return frame, make_plan(asked, table.schema), table

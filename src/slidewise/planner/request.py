@@ -63,12 +63,17 @@ class Request:
     @property
     def needed(self) -> tuple[str, ...]:
         """Every column of the data that must be at hand, each once."""
-        names = [self.time, *self.by, *self.order]
-        for bound in self.aggs.values():
-            names += bound.needed
-        for window in self.windows.values():
-            names += window.needed
-        return tuple(dict.fromkeys(names))
+        return tuple(dict.fromkeys([*self._ordering, *(name for bound in self.aggs.values() for name in bound.needed)]))
+
+    @property
+    def aggregated(self) -> set[str]:
+        """The columns that nothing but aggregates read."""
+        return set(self.needed) - set(self._ordering)
+
+    @property
+    def _ordering(self) -> list[str]:
+        """What rows are sorted and windows are found by."""
+        return [self.time, *self.by, *self.order, *(name for window in self.windows.values() for name in window.needed)]
 
     def check_columns(self, columns, *, kept=None) -> None:
         """Complain of columns that are not there, and of result names that are there already.

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
-from slidewise.engines.local import sweeps, threads
+from slidewise.engines.local import frames, sweeps, threads
 from slidewise.engines.local.run import run
 from slidewise.engines.local.sweeps import ROWS_A_PART, cut
 from slidewise.engines.local.threads import Progress, Workers
@@ -217,18 +217,39 @@ def test_one_long_pass_says_how_far_it_is(monkeypatch, algorithm):
     assert shown[0] == 0 and shown[-1] == 100 and len(set(shown)) > 3 and shown == sorted(shown)
 
 
-def test_the_least_of_many(monkeypatch):
-    """Large arrays are looked at in parts: a NaN and a NaT anywhere are seen."""
-    monkeypatch.setenv("SLIDEWISE_THREADS", "3")
+@pytest.mark.parametrize("count", ["1", "3"])
+def test_nan_that_is_looked_for_beside(monkeypatch, count):
+    """In large pandas columns another thread looks for NaN while rows are sorted: wherever one is, it is a null."""
+    monkeypatch.setenv("SLIDEWISE_THREADS", count)
     for place in (0, threads.LARGE // 2, threads.LARGE + 4):
         values = np.ones(threads.LARGE + 5)
-        values[place] = -5.0
-        assert threads.least(values) == -5.0
         values[place] = np.nan
-        assert np.isnan(threads.least(values))
         frame = pd.DataFrame({"t": np.arange(len(values)), "x": values})
         found = sw.rolling(frame, time="t", windows=1, aggs={"n": sw.count("x")})["n_1"]
         assert found[place] == 0 and found.sum() == len(values) - 1
+
+
+def test_nan_in_columns_of_every_use(monkeypatch):
+    """Keys, ties, deltas and values: the same answers whether NaN is looked for at once or beside; in a time it is an error."""
+    monkeypatch.setenv("SLIDEWISE_THREADS", "2")
+    rng = np.random.default_rng(3)
+    holes = lambda: np.where(rng.random(300) < 0.3, np.nan, rng.integers(0, 4, 300).astype(float))
+    frame = pd.DataFrame({"t": rng.integers(0, 99, 300), "k": holes(), "o": holes(), "d": holes(), "x": holes()})
+    labels = pd.DataFrame({"t": rng.integers(0, 99, 50), "k": frame["k"][:50]})
+    asked = dict(time="t", by="k", order="o", windows={"w": sw.time(20), "d": sw.delta("d", 1)})
+    aggs = {"sum": sw.sum("x"), "n": sw.count("x"), "last": sw.last("x"), "o": sw.first("o")}
+    calls = [lambda emit=emit: sw.rolling(frame, **asked, aggs=aggs, emit=emit) for emit in ("event", "latest")]
+    calls.append(lambda: sw.as_of(labels, frame, time="t", by="k", windows=20, aggs=aggs))
+    at_once = [call() for call in calls]
+    seen = []
+    monkeypatch.setattr(threads, "LARGE", 16)
+    monkeypatch.setattr(frames, "beside", lambda look, values: seen.append(len(values)) or threads.beside(look, values))
+    for call, expected in zip(calls, at_once, strict=True):
+        pd.testing.assert_frame_equal(call(), expected)
+    assert seen == [300] * 4  # x in both calls of rolling (o is sorted by), x and o in as_of
+    assert frame["x"].isna().any() and expected["n_20"].min() == 0
+    with pytest.raises(ValueError, match="'x'"):
+        sw.rolling(frame, time="x", windows=1, aggs={"n": sw.count("x")})
 
 
 def test_how_many_threads(monkeypatch):

@@ -4,6 +4,8 @@ A result keeps the ways of the columns it comes from: NumPy-backed pandas column
 nulls become Int64, which loses nothing), nullable and Arrow-backed ones give their own kind, categories stay categories.
 """
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, fixed_width, raw
-from slidewise.engines.local.threads import least
+from slidewise.engines.local.threads import beside
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.request import Output, Request
 
@@ -24,6 +26,8 @@ class ArrowFrame:
 
     missing: int | None = None
     """The number that stands for a missing time in the table's time column, where nobody has looked for it yet."""
+    settled: Callable[[pa.Table], pa.Table] | None = None
+    """What `table` gave, with the nulls that were still being looked for."""
 
     def __init__(self, data: pa.Table):
         self.data = data
@@ -32,7 +36,8 @@ class ArrowFrame:
     def columns(self) -> list[str]:
         return self.data.column_names
 
-    def table(self, needed) -> pa.Table:
+    def table(self, needed, later=()) -> pa.Table:
+        """The columns that are needed, the time first. later: those of which nobody asks for nulls before `settled` is called."""
         chosen = self.data.select(list(needed))
         for place, field in enumerate(chosen.schema):
             if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
@@ -79,6 +84,7 @@ class PolarsFrame:
     """A polars.DataFrame."""
 
     missing: int | None = None
+    settled: Callable[[pa.Table], pa.Table] | None = None
 
     def __init__(self, data):
         self.data = data
@@ -87,7 +93,7 @@ class PolarsFrame:
     def columns(self) -> list[str]:
         return self.data.columns
 
-    def table(self, needed) -> pa.Table:
+    def table(self, needed, later=()) -> pa.Table:
         import polars as pl
 
         chosen = self.data.select(list(needed))
@@ -136,6 +142,7 @@ class PandasFrame:
     def __init__(self, data):
         self.data = data
         self.missing: int | None = None
+        self._looks: dict[str, Future] = {}
 
     @property
     def columns(self) -> list[str]:
@@ -146,24 +153,39 @@ class PandasFrame:
         """A column, or a level of the index."""
         return self.data[name] if name in self.data.columns else self.data.index.get_level_values(name).to_series()
 
-    def table(self, needed) -> pa.Table:
+    def table(self, needed, later=()) -> pa.Table:
         """The first column is the time: a NaT there is left to whoever sorts it, who sees it without looking at every row."""
-        arrays = {}
+        arrays: dict[str, pa.Array] = {}
         for name in needed:
+            series = self.source(name)
+            if not arrays:
+                self.missing = NAT if _unit(series.dtype) is not None else None
             try:
-                arrays[name] = _arrow(self.source(name), look=bool(arrays))
+                arrays[name] = self._unlooked(name, series) if name in later else _arrow(series, look=bool(arrays))
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise InputError(f"column {name!r} holds values of different kinds: {error}") from None
             except pa.ArrowNotImplementedError as error:
-                kind = self.source(name).dtype
-                raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; convert it first ({error})") from None
-        for name, array in arrays.items():
-            if pa.types.is_dictionary(array.type) and isinstance(array.type.value_type, pa.BaseExtensionType):
-                kind = self.source(name).dtype.categories.dtype
+                raise InputTypeError(
+                    f"column {name!r} of type {series.dtype} has no Arrow type; convert it first ({error})"
+                ) from None
+            kind = arrays[name].type
+            if pa.types.is_dictionary(kind) and isinstance(kind.value_type, pa.BaseExtensionType):
+                kind = series.dtype.categories.dtype
                 raise InputTypeError(f"column {name!r} has categories of type {kind}, which have no Arrow type; convert it to text")
-        time = self.source(next(iter(needed)))
-        self.missing = NAT if _unit(time.dtype) is not None else None
         return pa.table(arrays)
+
+    def _unlooked(self, name: str, series) -> pa.Array:
+        """A column; NaN in a large one is looked for by another thread while the rows are put in order."""
+        if series.dtype != np.float64 or (look := beside(_has_nan, numbers := np.ascontiguousarray(series.to_numpy()))) is None:
+            return _arrow(series, look=True)
+        self._looks[name] = look
+        return pa.array(numbers)
+
+    def settled(self, table: pa.Table) -> pa.Table:
+        for name, look in self._looks.items():
+            if look.result():
+                table = table.set_column(table.schema.get_field_index(name), name, _arrow(self.source(name), look=True))
+        return table
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         import pandas as pd
@@ -211,9 +233,10 @@ def _zone_name(zone) -> str:
 
 def _arrow(series, look: bool) -> pa.Array:
     """A pandas column, without a copy where its memory is already as Arrow's. NaN and NaT are nulls; look: NaT among them."""
-    if hasattr(series, "sparse"):
-        series = series.sparse.to_dense()
     kind = series.dtype
+    if not isinstance(kind, np.dtype) and hasattr(series, "sparse"):
+        series = series.sparse.to_dense()
+        kind = series.dtype
     if isinstance(kind, np.dtype) and kind.kind in "iub":
         return pa.array(series.to_numpy())
     if isinstance(kind, np.dtype) and kind.kind == "f":
@@ -221,7 +244,7 @@ def _arrow(series, look: bool) -> pa.Array:
     unit = _unit(kind)
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view(np.int64))
-        missing = look and len(ticks) and least(ticks) == NAT  # NaT is the lowest number
+        missing = look and len(ticks) and ticks.min() == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)
@@ -249,9 +272,13 @@ def _one(column) -> pa.Array:
 def _without_nan(numbers: np.ndarray) -> pa.Array:
     if numbers.dtype not in (np.float32, np.float64):
         numbers = numbers.astype(np.float64)
-    if not (len(numbers) and np.isnan(least(numbers))):  # a NaN makes the least of all NaN
+    if not _has_nan(numbers):
         return pa.array(numbers)
     return fixed_width(numbers, (~np.isnan(numbers)).view(np.uint8), pa.from_numpy_dtype(numbers.dtype))
+
+
+def _has_nan(numbers: np.ndarray) -> bool:
+    return len(numbers) > 0 and bool(np.isnan(numbers.min()))  # a NaN makes the least of all NaN
 
 
 def _to_pandas(column, source, same: bool):

@@ -46,13 +46,15 @@ from slidewise.planner.sharing import View
 from slidewise.windows.clock import Clock
 
 
-def run(plan: Plan, table: pa.Table, *, threads: int | None = None, missing: int | None = None) -> pa.Table:
+def run(plan: Plan, table: pa.Table, *, threads: int | None = None, missing: int | None = None, settled=None) -> pa.Table:
     """emit="event": the table with one more column for each result. "slide", "latest": key, time and results.
 
-    missing: the number that stands for a missing time, if nobody has looked for it yet."""
+    missing: the number that stands for a missing time, if nobody has looked for it yet. settled(table): with the nulls of columns
+    that only aggregates read, if they are still being looked for."""
     with Workers(threads) as workers:
         keys = encode([table.column(name) for name in plan.request.by])
         ordered = _arranged(plan, table, keys, workers, missing)
+        table = table if settled is None else settled(table)
         make = {"event": for_rows, "latest": for_youngest, "slide": for_boundaries}[plan.request.emit]
         return _fill(plan, table, ordered, make(plan, table, ordered))
 
@@ -66,6 +68,7 @@ def run_as_of(
     query_by: tuple[str, ...] | None = None,
     threads: int | None = None,
     missing: tuple[int | None, int | None] = (None, None),
+    settled=None,
 ) -> pa.Table:
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
@@ -78,6 +81,7 @@ def run_as_of(
         split = lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count)
         ordered = _arranged(plan, table, split(slice(None, n)), workers, missing[1])
         asked = _sorted(queries.column(query_time), plan.clock, query_time, split(slice(n, None)), [], workers, missing[0])
+        table = table if settled is None else settled(table)
         return _fill(plan, table, ordered, for_queries(plan, queries, asked, table, ordered))
 
 

@@ -27,8 +27,10 @@ from slidewise.engines.local import loops
 from slidewise.engines.local.threads import Workers
 from slidewise.operators import OPERATORS
 
-PARTS = 16
-ROWS_A_PART = 1 << 15
+PARTS, FEW_PARTS = 16, 4
+ROWS_A_PART, MANY_ROWS = 1 << 15, 1 << 18
+"""Frames are cut into at most PARTS, of at least ROWS_A_PART rows; into no more than FEW_PARTS unless each has MANY_ROWS: a cut
+costs as much as some thousand rows."""
 BLOCK = 1 << 16
 """Rows whose frames are found at a time where they are found while a pass runs: two arrays that fit the cache of a core."""
 _ALL = np.zeros(0, np.uint8)
@@ -298,7 +300,7 @@ def sweep_tree(job: Job, starts, ends, coarse: bool):
 def cut(n: int, twice, offsets: np.ndarray | None) -> list[int]:
     """Where to cut n frames into parts, by the data alone: at the start of a key where one is near, and only as often as
     what must be read twice (the frames at the cuts) stays small."""
-    parts = min(PARTS, n // ROWS_A_PART)
+    parts = min(PARTS, n // ROWS_A_PART, max(FEW_PARTS, n // MANY_ROWS))
     while parts > 1:
         ahead = max(twice(n // parts), 0)  # about what each part but the first has to read before its own rows
         share = (n + (parts - 1) * ahead) // parts

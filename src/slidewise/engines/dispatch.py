@@ -88,7 +88,7 @@ def rolling(
     from slidewise.engines.local.run import run
 
     frame, plan, table = _local(kind, data, asked)
-    result = run(plan, table, missing=frame.missing, settled=frame.settled)
+    result = run(plan, table, missing=frame.missing, unlooked=frame.unlooked)
     return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
 
 
@@ -141,7 +141,7 @@ def as_of(
     frame, plan, table = _local(kind, data, asked, kept=asking.columns)
     asked_for = asking.table(dict.fromkeys((query_time, *query_by)))
     names = dict(query_time=query_time, query_by=query_by)
-    result = run_as_of(plan, asked_for, table, **names, missing=(asking.missing, frame.missing), settled=frame.settled)
+    result = run_as_of(plan, asked_for, table, **names, missing=(asking.missing, frame.missing), unlooked=frame.unlooked)
     return asking.joined(asked.outputs, result, asked, frame)
 
 

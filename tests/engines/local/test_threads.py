@@ -15,6 +15,7 @@ import pytest
 
 import slidewise as sw
 from slidewise.engines.local import frames, sweeps, threads
+from slidewise.engines.local import run as run_module
 from slidewise.engines.local.run import run
 from slidewise.engines.local.sweeps import ROWS_A_PART, cut
 from slidewise.engines.local.threads import Progress, Workers
@@ -218,8 +219,7 @@ def test_one_long_pass_says_how_far_it_is(monkeypatch, algorithm):
 
 
 @pytest.mark.parametrize("count", ["1", "3"])
-def test_nan_that_is_looked_for_beside(monkeypatch, count):
-    """In large pandas columns another thread looks for NaN while rows are sorted: wherever one is, it is a null."""
+def test_nan_anywhere_in_a_large_column_is_a_null(monkeypatch, count):
     monkeypatch.setenv("SLIDEWISE_THREADS", count)
     for place in (0, threads.LARGE // 2, threads.LARGE + 4):
         values = np.ones(threads.LARGE + 5)
@@ -229,9 +229,45 @@ def test_nan_that_is_looked_for_beside(monkeypatch, count):
         assert found[place] == 0 and found.sum() == len(values) - 1
 
 
+OTHERWISE = {
+    "as assumed": lambda t, x, i: None,
+    "a tie": lambda t, x, i: t.__setitem__(i, t[i - 1]),
+    "late": lambda t, x, i: t.__setitem__(i, t[i - 1] - 4000),
+    "the first comes last": lambda t, x, i: t.__setitem__(-1, -5),
+    "a null": lambda t, x, i: x.__setitem__(i, np.nan),
+}
+
+
+@pytest.mark.parametrize("otherwise", OTHERWISE)
+@pytest.mark.parametrize("place", [1, 4095, 4096, 4097, 20_000, 59_999])
+def test_rows_that_are_read_as_they_come(monkeypatch, otherwise, place):
+    """Large frames are assumed to be sorted, without ties or nulls, and looked at on the way: whatever turns out otherwise,
+    wherever it is, the answers are those of frames that are looked at first."""
+    n = 60_000
+    t, x = 3 * np.arange(n), np.random.default_rng(7).integers(0, 99, n).astype(float)
+    OTHERWISE[otherwise](t, x, place)
+    frame = pd.DataFrame({"t": t, "x": x})
+    looked: list[int] = []
+    arranged = run_module._arranged
+    monkeypatch.setattr(run_module, "_arranged", lambda *given: looked.append(1) or arranged(*given))
+    frame["yes"] = frame["t"] % 2 == 0
+    for in_one_pass, asked in (
+        (True, dict(aggs={"a": sw.sum("x")})),
+        (False, dict(aggs={"a": sw.max("x")}, algorithm="daba_lite")),
+        (False, dict(aggs={"a": sw.sum("x", where="yes")})),
+    ):
+        call = lambda asked=asked: sw.rolling(frame, time="t", windows=3000, **asked)
+        at_first = call()
+        looked.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(run_module, "LARGE", 0)
+            patch.setattr(frames, "LARGE", 0)
+            pd.testing.assert_frame_equal(call(), at_first)
+        assert bool(looked) == (otherwise != "as assumed" or not in_one_pass)
+
+
 def test_nan_in_columns_of_every_use(monkeypatch):
-    """Keys, ties, deltas and values: the same answers whether NaN is looked for at once or beside; in a time it is an error."""
-    monkeypatch.setenv("SLIDEWISE_THREADS", "2")
+    """Keys, ties, deltas and values: the same answers whoever looks for NaN; in a time it is an error."""
     rng = np.random.default_rng(3)
     holes = lambda: np.where(rng.random(300) < 0.3, np.nan, rng.integers(0, 4, 300).astype(float))
     frame = pd.DataFrame({"t": rng.integers(0, 99, 300), "k": holes(), "o": holes(), "d": holes(), "x": holes()})
@@ -240,14 +276,17 @@ def test_nan_in_columns_of_every_use(monkeypatch):
     aggs = {"sum": sw.sum("x"), "n": sw.count("x"), "last": sw.last("x"), "o": sw.first("o")}
     calls = [lambda emit=emit: sw.rolling(frame, **asked, aggs=aggs, emit=emit) for emit in ("event", "latest")]
     calls.append(lambda: sw.as_of(labels, frame, time="t", by="k", windows=20, aggs=aggs))
-    at_once = [call() for call in calls]
-    seen = []
-    monkeypatch.setattr(threads, "LARGE", 16)
-    monkeypatch.setattr(frames, "beside", lambda look, values: seen.append(len(values)) or threads.beside(look, values))
-    for call, expected in zip(calls, at_once, strict=True):
+    at_first = [call() for call in calls]
+    seen: list[list[str]] = []
+    settled = frames.Unlooked.settled
+    monkeypatch.setattr(frames, "LARGE", 0)
+    monkeypatch.setattr(
+        frames.Unlooked, "settled", lambda self, table: seen.append(sorted(self._floats)) or settled(self, table)
+    )
+    for call, expected in zip(calls, at_first, strict=True):
         pd.testing.assert_frame_equal(call(), expected)
-    assert seen == [300] * 4  # x in both calls of rolling (o is sorted by), x and o in as_of
-    assert frame["x"].isna().any() and expected["n_20"].min() == 0
+    assert seen == [["x"], ["x"], ["o", "x"]]  # keys, and what is sorted by, are looked at first
+    assert expected["n_20"].min() == 0
     with pytest.raises(ValueError, match="'x'"):
         sw.rolling(frame, time="x", windows=1, aggs={"n": sw.count("x")})
 

@@ -4,8 +4,6 @@ A result keeps the ways of the columns it comes from: NumPy-backed pandas column
 nulls become Int64, which loses nothing), nullable and Arrow-backed ones give their own kind, categories stay categories.
 """
 
-from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, fixed_width, raw
-from slidewise.engines.local.threads import beside
+from slidewise.engines.local.threads import LARGE, least
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.request import Output, Request
 
@@ -26,8 +24,8 @@ class ArrowFrame:
 
     missing: int | None = None
     """The number that stands for a missing time in the table's time column, where nobody has looked for it yet."""
-    settled: Callable[[pa.Table], pa.Table] | None = None
-    """What `table` gave, with the nulls that were still being looked for."""
+    unlooked: "Unlooked | None" = None
+    """Columns of the table in which nobody has looked for nulls yet."""
 
     def __init__(self, data: pa.Table):
         self.data = data
@@ -37,7 +35,7 @@ class ArrowFrame:
         return self.data.column_names
 
     def table(self, needed, later=()) -> pa.Table:
-        """The columns that are needed, the time first. later: those of which nobody asks for nulls before `settled` is called."""
+        """The columns that are needed, the time first. later: those whose nulls may be left to `unlooked`."""
         chosen = self.data.select(list(needed))
         for place, field in enumerate(chosen.schema):
             if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
@@ -84,7 +82,7 @@ class PolarsFrame:
     """A polars.DataFrame."""
 
     missing: int | None = None
-    settled: Callable[[pa.Table], pa.Table] | None = None
+    unlooked: "Unlooked | None" = None
 
     def __init__(self, data):
         self.data = data
@@ -136,13 +134,33 @@ class PolarsFrame:
         return found
 
 
+class Unlooked:
+    """Float columns of a table in which NaN stands for a null, and nobody has looked for it yet: looking costs as much as a good
+    part of a sum, and whoever reads the numbers anyway can look on the way."""
+
+    def __init__(self, floats: dict[str, np.ndarray]):
+        self._floats = floats
+
+    def whole(self, lo: int, hi: int) -> bool:
+        """Whether none of the rows [lo, hi) has a null."""
+        return not any(np.isnan(numbers[lo:hi].min()) for numbers in self._floats.values())
+
+    def settled(self, table: pa.Table) -> pa.Table:
+        """The table with the nulls that there are."""
+        for name, numbers in self._floats.items():
+            array = _without_nan(numbers)
+            if array.null_count:
+                table = table.set_column(table.schema.get_field_index(name), name, array)
+        return table
+
+
 class PandasFrame:
     """A pandas.DataFrame. NaN in a float column is a null, as pandas has it. The index is kept."""
 
     def __init__(self, data):
         self.data = data
         self.missing: int | None = None
-        self._looks: dict[str, Future] = {}
+        self.unlooked: Unlooked | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -156,12 +174,17 @@ class PandasFrame:
     def table(self, needed, later=()) -> pa.Table:
         """The first column is the time: a NaT there is left to whoever sorts it, who sees it without looking at every row."""
         arrays: dict[str, pa.Array] = {}
+        floats: dict[str, np.ndarray] = {}
         for name in needed:
             series = self.source(name)
             if not arrays:
                 self.missing = NAT if _unit(series.dtype) is not None else None
             try:
-                arrays[name] = self._unlooked(name, series) if name in later else _arrow(series, look=bool(arrays))
+                if name in later and series.dtype == np.float64 and len(series) >= LARGE:
+                    floats[name] = np.ascontiguousarray(series.to_numpy())
+                    arrays[name] = pa.array(floats[name])
+                else:
+                    arrays[name] = _arrow(series, look=bool(arrays))
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise InputError(f"column {name!r} holds values of different kinds: {error}") from None
             except pa.ArrowNotImplementedError as error:
@@ -172,20 +195,8 @@ class PandasFrame:
             if pa.types.is_dictionary(kind) and isinstance(kind.value_type, pa.BaseExtensionType):
                 kind = series.dtype.categories.dtype
                 raise InputTypeError(f"column {name!r} has categories of type {kind}, which have no Arrow type; convert it to text")
+        self.unlooked = Unlooked(floats) if floats else None
         return pa.table(arrays)
-
-    def _unlooked(self, name: str, series) -> pa.Array:
-        """A column; NaN in a large one is looked for by another thread while the rows are put in order."""
-        if series.dtype != np.float64 or (look := beside(_has_nan, numbers := np.ascontiguousarray(series.to_numpy()))) is None:
-            return _arrow(series, look=True)
-        self._looks[name] = look
-        return pa.array(numbers)
-
-    def settled(self, table: pa.Table) -> pa.Table:
-        for name, look in self._looks.items():
-            if look.result():
-                table = table.set_column(table.schema.get_field_index(name), name, _arrow(self.source(name), look=True))
-        return table
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         import pandas as pd
@@ -244,7 +255,7 @@ def _arrow(series, look: bool) -> pa.Array:
     unit = _unit(kind)
     if unit is not None:
         ticks = np.ascontiguousarray(series.array.view(np.int64))
-        missing = look and len(ticks) and ticks.min() == NAT  # NaT is the lowest number
+        missing = look and len(ticks) and least(ticks) == NAT  # NaT is the lowest number
         zone = getattr(kind, "tz", None)
         found = (
             pa.duration(unit)
@@ -272,13 +283,9 @@ def _one(column) -> pa.Array:
 def _without_nan(numbers: np.ndarray) -> pa.Array:
     if numbers.dtype not in (np.float32, np.float64):
         numbers = numbers.astype(np.float64)
-    if not _has_nan(numbers):
+    if not (len(numbers) and np.isnan(least(numbers))):  # a NaN makes the least of all NaN
         return pa.array(numbers)
     return fixed_width(numbers, (~np.isnan(numbers)).view(np.uint8), pa.from_numpy_dtype(numbers.dtype))
-
-
-def _has_nan(numbers: np.ndarray) -> bool:
-    return len(numbers) > 0 and bool(np.isnan(numbers.min()))  # a NaN makes the least of all NaN
 
 
 def _to_pandas(column, source, same: bool):

@@ -8,6 +8,7 @@ Input that is sorted needs no places at all; input sorted by time needs one coun
 radix, eleven bits at a time, over as many bits as the times differ in.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ class Ordered:
     workers: Workers
     distinct: bool | None = None
     """Whether no two rows of a key share a time; None where nobody has looked."""
+    check: Callable[[int, int], bool] | None = None
+    """Where all this is only assumed (`as_they_come`): whether it is so for the rows [lo, hi). Whoever reads rows asks first."""
 
     def sorted(self, values):
         """Values by row -> by place. Python lists for interpreted operators."""
@@ -59,6 +62,18 @@ class Ordered:
         out = np.empty(len(values), values.dtype)
         self.workers.spread(lambda lo, hi: from_places(values, self.place, out, lo, hi), len(values))
         return out
+
+
+class NotAsAssumed(Exception):
+    """Rows are not in the order that was assumed, or not all of them count."""
+
+
+def as_they_come(times: np.ndarray, whole: Callable[[int, int], bool] | None, workers: Workers) -> Ordered | None:
+    """Rows of one key as if each were younger than the one before, and as if `whole` held: what most frames are, and a look at
+    all of them beforehand would take as long as a good part of a sum. None where the first rows are not so."""
+    check = lambda lo, hi: course(times, lo, hi) == RISING and (whole is None or whole(lo, hi))
+    offsets = np.array([0, len(times)], np.int64)
+    return Ordered(None, times, offsets, workers, True, check) if check(0, min(BLOCK, len(times))) else None
 
 
 def arrange(times: np.ndarray, keys: Keys, ties: list[pa.ChunkedArray], workers: Workers) -> Ordered:

@@ -22,8 +22,9 @@ from slidewise.engines.local.columns import (
     truth_bytes,
     truths,
 )
+from slidewise.engines.local.frames import Unlooked
 from slidewise.engines.local.keys import Keys, encode, missing_time, times_of
-from slidewise.engines.local.order import Ordered, arrange
+from slidewise.engines.local.order import NotAsAssumed, Ordered, arrange, as_they_come
 from slidewise.engines.local.slicing import Cut, Slices
 from slidewise.engines.local.sweeps import (
     Job,
@@ -36,7 +37,7 @@ from slidewise.engines.local.sweeps import (
     sweep_tree,
 )
 from slidewise.engines.local.targets import Passing, Targets, for_boundaries, for_queries, for_rows, for_youngest
-from slidewise.engines.local.threads import Progress, Workers
+from slidewise.engines.local.threads import LARGE, Progress, Workers
 from slidewise.errors import InputTypeError, UnsupportedError
 from slidewise.live.outputs import frame_type, objects
 from slidewise.planner.inputs import Input, is_ordered, plain
@@ -46,17 +47,40 @@ from slidewise.planner.sharing import View
 from slidewise.windows.clock import Clock
 
 
-def run(plan: Plan, table: pa.Table, *, threads: int | None = None, missing: int | None = None, settled=None) -> pa.Table:
+def run(
+    plan: Plan,
+    table: pa.Table,
+    *,
+    threads: int | None = None,
+    missing: int | None = None,
+    unlooked: Unlooked | None = None,
+) -> pa.Table:
     """emit="event": the table with one more column for each result. "slide", "latest": key, time and results.
 
-    missing: the number that stands for a missing time, if nobody has looked for it yet. settled(table): with the nulls of columns
-    that only aggregates read, if they are still being looked for."""
+    missing: the number that stands for a missing time, if nobody has looked for it yet. unlooked: columns that only aggregates
+    read, if nobody has looked for nulls in them."""
+    if _one_pass(plan, table):
+        with Workers(threads) as workers:
+            times = times_of(table.column(plan.request.time), plan.clock, plan.request.time, missing)
+            ordered = as_they_come(times, None if unlooked is None else unlooked.whole, workers)
+            if ordered is not None and times[0] != missing:
+                try:
+                    return _fill(plan, table, ordered, for_rows(plan, table, ordered))
+                except NotAsAssumed:
+                    pass
+    table = table if unlooked is None else unlooked.settled(table)
     with Workers(threads) as workers:
         keys = encode([table.column(name) for name in plan.request.by])
         ordered = _arranged(plan, table, keys, workers, missing)
-        table = table if settled is None else settled(table)
         make = {"event": for_rows, "latest": for_youngest, "slide": for_boundaries}[plan.request.emit]
         return _fill(plan, table, ordered, make(plan, table, ordered))
+
+
+def _one_pass(plan: Plan, table: pa.Table) -> bool:
+    """Whether all rows are one key and are passed over but once, compiled: then even a look whether they are sorted is dear."""
+    request = plan.request
+    plain = request.emit == "event" and not (request.by or request.exclude_current or plan.slices)
+    return plain and len(table) >= LARGE and [len(step.passes) for step in plan.steps if step.typed.compiled] == [1]
 
 
 def run_as_of(
@@ -68,11 +92,12 @@ def run_as_of(
     query_by: tuple[str, ...] | None = None,
     threads: int | None = None,
     missing: tuple[int | None, int | None] = (None, None),
-    settled=None,
+    unlooked: Unlooked | None = None,
 ) -> pa.Table:
     """The queries with one more column for each result: windows of the table that end at each query's key and time."""
     request = plan.request
     query_time, query_by = query_time or request.time, request.by if query_by is None else query_by
+    table = table if unlooked is None else unlooked.settled(table)
     plan = for_both(plan, table.schema, queries.column(query_time).type, query_time)
     with Workers(threads) as workers:
         n = len(table)
@@ -81,7 +106,6 @@ def run_as_of(
         split = lambda part: Keys(None if keys.codes is None else keys.codes[part], keys.count)
         ordered = _arranged(plan, table, split(slice(None, n)), workers, missing[1])
         asked = _sorted(queries.column(query_time), plan.clock, query_time, split(slice(n, None)), [], workers, missing[0])
-        table = table if settled is None else settled(table)
         return _fill(plan, table, ordered, for_queries(plan, queries, asked, table, ordered))
 
 
@@ -211,8 +235,7 @@ def _run_step(
                 sweep_ranges(job, [f.starts for f in frames], frames[0].ends, targets.offsets), len(frames), step
             )
         elif isinstance(frames[0], Passing) and run_over.entries == "rows" and can_pass(job):
-            passing = frames[0]
-            found = [sweep_passing(job, passing.fill, passing.rows, passing.kind, targets.offsets)]
+            found = [sweep_passing(job, frames[0], targets.offsets)]
         elif frames[0].behind is not None and job.alg.info.order == "any":
             raise UnsupportedError(
                 f"{step.algorithm} answers one frame at a time, and exclude_current among rows of the same time has two for each "

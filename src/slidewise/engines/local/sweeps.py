@@ -24,6 +24,8 @@ from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import at_hand, drivers, tree_frames
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.engines.local import loops
+from slidewise.engines.local.order import NotAsAssumed
+from slidewise.engines.local.targets import Passing
 from slidewise.engines.local.threads import Workers
 from slidewise.operators import OPERATORS
 
@@ -147,8 +149,9 @@ def can_pass(job: Job) -> bool:
     return not len(job.mask) and at_hand.form(job.alg.name, job.typed) is not None
 
 
-def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
-    """As `sweep`, for frames that are found block by block: fill(lo, hi, starts, ends), as windows.bounds.on_demand gives it."""
+def sweep_passing(job: Job, passing: Passing, offsets):
+    """As `sweep`, for frames that are found block by block."""
+    fill, rows, kind = passing.fill, passing.rows, passing.kind
     OUT, OK = job.results(rows)
     typed = total_of(job.typed)
     loop = at_hand.form(job.alg.name, typed)
@@ -161,6 +164,8 @@ def sweep_passing(job: Job, fill, rows: int, kind: np.dtype, offsets):
         carry = np.empty(at_hand.CARRY, np.int64)
 
         def block(a, b):
+            if passing.check is not None and not passing.check(a, b):
+                raise NotAsAssumed
             starts, ends = held.starts, held.ends
             fill(a, b, starts, ends)
             if a == lo:

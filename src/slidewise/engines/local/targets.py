@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import one_array, truth_bytes, valid_bytes
-from slidewise.engines.local.order import Ordered
+from slidewise.engines.local.order import NotAsAssumed, Ordered
 from slidewise.errors import InputError
 from slidewise.planner.inputs import plain
 from slidewise.planner.plan import Plan
@@ -38,16 +38,19 @@ class Frames:
 
 class Passing:
     """Frames of which but one pass makes use: found piece by piece while it runs, so that they never leave the cache; found
-    all at once as soon as somebody asks for `starts` or `ends`."""
+    all at once as soon as somebody asks for `starts` or `ends`. check: of rows whose order is only assumed."""
 
     behind = answered = None
 
-    def __init__(self, fill, rows: int, run):
-        self.fill, self.rows, self._run = fill, rows, run
-        self.kind = index_dtype(rows)
+    def __init__(self, fill, ordered: Ordered):
+        self.fill, self.check, self.rows = fill, ordered.check, len(ordered.times)
+        self._run = ordered.workers.spread
+        self.kind = index_dtype(self.rows)
 
     @cached_property
     def _all(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.check is not None:
+            raise NotAsAssumed
         starts, ends = np.empty(self.rows, self.kind), np.empty(self.rows, self.kind)
         self._run(lambda lo, hi: self.fill(lo, hi, starts[lo:hi], ends[lo:hi]), self.rows)
         return starts, ends
@@ -172,8 +175,10 @@ def _row_frames(
             rules = dict(closed=request.closed, ties=request.ties, distinct=distinct)
             fill = on_demand(ticks, ordered.times, ordered.offsets, **rules)
             if fill is not None:
-                found[name] = Passing(fill, len(ordered.times), ordered.workers.spread)
+                found[name] = Passing(fill, ordered)
                 continue
+        if ordered.check is not None:
+            raise NotAsAssumed
         rule = end_rule(ticks, request.ties, closed or request.closed)
         starts, ends = frames(
             ticks,

@@ -170,7 +170,8 @@ def sweep_passing(job: Job, passing: Passing, offsets):
             fill(a, b, starts, ends)
             if a == lo:
                 carry[:] = starts[0]
-            held.make_room(int(ends[b - a - 1]) - int(starts[0]))  # no frame is longer, as neither end goes back
+            # no frame is longer than this, as neither end goes back
+            held.make_room(int(ends[b - a - 1]) - int(starts[0]), kept=at_hand.slots(max(int(carry[1] - carry[0]), 0)))
             results, good = tuple(leaf[a * width : b * width] for leaf in OUT), OK[a:b]
             loop(typed, held.V, carry, job.X, starts, ends, results, good, 0, b - a)
             if typed is not job.typed:
@@ -202,13 +203,13 @@ class _Block:
         self.starts, self.ends = np.empty(rows, kind), np.empty(rows, kind)
         self.V = typed.state.alloc(at_hand.slots(0))
 
-    def make_room(self, size: int) -> None:
-        """For frames of so many rows. Slots are counted from the front: what is there stays where it is."""
+    def make_room(self, size: int, kept: int) -> None:
+        """For frames of so many rows. Slots are counted from the front: the `kept` that are in use stay where they are."""
         if size > self.size:
             self.size = max(size, 2 * self.size)
             held, self.V = self.V, self.typed.state.alloc(at_hand.slots(self.size))
             for new, old in zip(self.V, held, strict=True):
-                new[: len(old)] = old
+                new[:kept] = old[:kept]
 
 
 def total_of(typed: TypedOperator) -> TypedOperator:

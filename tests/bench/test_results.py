@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,34 @@ def test_whole_numbers_that_came_out_are_compared(two, tmp_path):
     assert len(found.pairs) == 4
     assert found.pairs[0].what == {"what": "a", "size": 1, "how": "same"}
     assert found.means()["found"] == pytest.approx(2.0)
+
+
+def test_rows_that_only_fractions_tell_apart(two, tmp_path):
+    """Windows of a quarter of a day and of a day are two rows; what a histogram holds is a result."""
+    bench.run(["daba-2015-fig-1"], out_dir=tmp_path)
+    a, b = (records.read(tmp_path / "daba-2015-fig-1.json") for _ in range(2))
+    for run, result in enumerate((a, b)):
+        result.rows[:] = [
+            {"what": what, "days": days, "rate": days + run, "bins": f"{what} {days} {run}"}
+            for what in "ab" for days in (0.25, 1.0, 32.0)
+        ]
+    found = compare.compared(a, b)
+    assert (len(found.pairs), found.only_a, found.only_b) == (6, 0, 0)
+    assert found.pairs[0].what == {"what": "a", "days": 0.25}
+    assert found.pairs[0].figures == {"rate": (0.25, 1.25)}
+
+
+def test_every_filed_result_can_be_compared():
+    """With itself, measured again: no row is lost, and something was measured in each."""
+    folder = Path(__file__).parents[2] / "docs" / "performance" / "results"
+    for name, result in compare.load(folder).items():
+        again = replace(result, rows=[
+            {k: v * 1.5 + 0.1 if isinstance(v, float) and k not in ("days", "low") else v + "7" if k == "bins" and v else v
+             for k, v in row.items()} for row in result.rows
+        ])
+        found = compare.compared(result, again)
+        assert (len(found.pairs), found.only_a, found.only_b) == (len(result.rows), 0, 0), name
+        assert any(pair.figures for pair in found.pairs), name
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Two runs side by side: ratios row by row, and what differs between the machines and the versions.
 
 Rows belong together where their strings agree, and the whole numbers that stand before the first measured figure: that is what
-was measured. The other numbers came out, and are compared.
+was measured. Where that leaves rows of one run that cannot be told apart, so do fractions that both runs have (days, the edges of a
+histogram). Strings of which the runs share none came out, as the other numbers did, and those are compared.
 """
 
 from dataclasses import dataclass
@@ -75,16 +76,28 @@ def _both(one: Row, other: Row, name: str) -> bool:
 
 
 def _what(a: Result, b: Result) -> list[str]:
-    """The columns that say what was measured: strings, and whole numbers before the first fraction or gap."""
-    rows, found, measured = [*a.rows, *b.rows], [], False
+    """The columns that say what was measured."""
+    rows, found, measured, fractions = [*a.rows, *b.rows], [], False, []
     for name in a.rows[0] if a.rows else {}:
         held = [row[name] for row in rows if name in row]
         if len(held) < len(rows):
             continue  # only one of the runs has it
+        shared = {row[name] for row in a.rows} & {row[name] for row in b.rows}
+        if all(isinstance(value, str) for value in held):
+            found += [name] if shared else []
+            continue
         measured = measured or any(value is None or isinstance(value, float) for value in held)
-        if all(isinstance(value, str) for value in held) or not measured:
+        if not measured:
             found.append(name)
+        elif shared and None not in held:
+            fractions.append(name)
+    while fractions and not all(_told_apart(result, found) for result in (a, b)):
+        found.append(fractions.pop(0))
     return found
+
+
+def _told_apart(result: Result, names: list[str]) -> bool:
+    return len({tuple(row[name] for name in names) for row in result.rows}) == len(result.rows)
 
 
 def _by_what(result: Result, names: list[str]) -> dict[tuple, Row]:
@@ -138,11 +151,12 @@ def tell(found: Comparison) -> None:
 
 
 def _changed(found: Comparison) -> list[str]:
-    before = {claim.paper: claim.holds for claim in found.a.claims}
+    """Claims that one run holds otherwise than the other, or that only one of them was judged by."""
+    before, after = ({claim.paper: claim.holds for claim in result.claims} for result in (found.a, found.b))
     return [
-        f"{claim.paper}: {before[claim.paper]} in A, {claim.holds} in B"
-        for claim in found.b.claims
-        if before.get(claim.paper, claim.holds) != claim.holds
+        f"{claim}: {before.get(claim, 'not there')} in A, {after.get(claim, 'not there')} in B"
+        for claim in {**before, **after}
+        if before.get(claim) != after.get(claim)
     ]
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.algorithms import at_hand
 from slidewise.engines.local import frames, sweeps, threads
 from slidewise.engines.local import run as run_module
 from slidewise.engines.local.run import run
@@ -264,6 +265,55 @@ def test_rows_that_are_read_as_they_come(monkeypatch, otherwise, place):
             patch.setattr(frames, "LARGE", 0)
             pd.testing.assert_frame_equal(call(), at_first)
         assert bool(looked) == (otherwise != "as assumed" or not in_one_pass)
+
+
+@pytest.mark.parametrize("window", [sw.time(500), sw.time(500, offset=100)])
+@pytest.mark.parametrize("ahead", [10**12, 50_000, -50_000, -(10**12)])
+def test_a_wrong_clock_that_another_thread_would_see(monkeypatch, window, ahead):
+    """Parts are run from the last to the first: those behind the wrong row run over rows that nobody has looked at. Compiled loops
+    look at no bounds: no frame may begin before the one before it, or end so."""
+    went_back: list[int] = []
+    form = at_hand.form
+
+    def watched(name, op):
+        def loop(op, V, carry, X, starts, ends, OUT, OK, lo, hi):
+            if starts[0] < carry[0] or ends[0] < carry[2]:
+                went_back.append(int(starts[0]))
+            form(name, op)(op, V, carry, X, starts, ends, OUT, OK, lo, hi)
+
+        return None if form(name, op) is None else loop
+
+    monkeypatch.setattr(at_hand, "form", watched)
+    monkeypatch.setattr(Workers, "each", lambda self, tasks: [task() for task in tasks[::-1]])
+    monkeypatch.setattr(sweeps, "BLOCK", 1 << 12)
+    monkeypatch.setattr(run_module, "LARGE", 0)
+    n = 1 << 18
+    rng = np.random.default_rng(0)
+    t = np.cumsum(rng.integers(1, 9, n))
+    for place in (n // 8, n // 2 - 1, n // 2, n // 2 + 1, n - 3):
+        wrong = t.copy()
+        wrong[place] += ahead
+        table = pa.table({"t": wrong, "x": rng.normal(size=n)})
+        asked = dict(time="t", windows={"w": window}, aggs={"max": sw.max("x")})
+        with monkeypatch.context() as patch:
+            patch.setattr(run_module, "LARGE", n + 1)
+            expected = sw.rolling(table, **asked)
+        assert sw.rolling(table, **asked).equals(expected)
+        assert went_back == []
+
+
+def test_an_error_of_rows_out_of_order_is_none(monkeypatch):
+    """Frames found among rows that are not sorted may hold any rows: what goes wrong in them is tried again in order."""
+    monkeypatch.setattr(Workers, "each", lambda self, tasks: [task() for task in tasks[::-1]])
+    monkeypatch.setattr(run_module, "LARGE", 0)
+    n = 1 << 18
+    t = np.arange(n)
+    t[n // 2] = 10**9
+    table = pa.table({"t": t, "x": np.full(n, 2**60)})
+    found = sw.rolling(table, time="t", windows=4, aggs={"s": sw.sum("x")})["s_4"].to_numpy()
+    assert found.max() == 2**62 and (found == 2**62).sum() >= n - 10
+    with pytest.raises(sw.SlidewiseError, match=r"overflow|int64"):
+        sw.rolling(pa.table({"t": np.arange(n), "x": np.full(n, 2**62)}), time="t", windows=4, aggs={"s": sw.sum("x")})
 
 
 def test_nan_in_columns_of_every_use(monkeypatch):

@@ -24,7 +24,7 @@ from slidewise.engines.local.columns import (
 )
 from slidewise.engines.local.frames import Unlooked
 from slidewise.engines.local.keys import Keys, encode, missing_time, times_of
-from slidewise.engines.local.order import NotAsAssumed, Ordered, arrange, as_they_come
+from slidewise.engines.local.order import Ordered, arrange, as_they_come
 from slidewise.engines.local.slicing import Cut, Slices
 from slidewise.engines.local.sweeps import (
     Job,
@@ -66,7 +66,7 @@ def run(
             if ordered is not None and times[0] != missing:
                 try:
                     return _fill(plan, table, ordered, for_rows(plan, table, ordered))
-                except NotAsAssumed:
+                except Exception:  # NotAsAssumed; and what rows in a wrong order bring about says nothing of them in the right one
                     pass
     table = table if unlooked is None else unlooked.settled(table)
     with Workers(threads) as workers:

@@ -162,14 +162,19 @@ def sweep_passing(job: Job, passing: Passing, offsets):
     def part(lo, hi):
         held = spare.pop() if spare else _Block(typed, min(BLOCK, rows), kind)
         carry = np.empty(at_hand.CARRY, np.int64)
+        reached = (0, 0)
 
         def block(a, b):
+            nonlocal reached
             if passing.check is not None and not passing.check(a, b):
                 raise NotAsAssumed
             starts, ends = held.starts, held.ends
             fill(a, b, starts, ends)
             if a == lo:
                 carry[:] = starts[0]
+            elif starts[0] < reached[0] or ends[0] < reached[1]:  # rows before this part, which others look at, are not in order
+                raise NotAsAssumed  # (the loops rely on it)
+            reached = starts[b - a - 1], ends[b - a - 1]
             # no frame is longer than this, as neither end goes back
             held.make_room(int(ends[b - a - 1]) - int(starts[0]), kept=at_hand.slots(max(int(carry[1] - carry[0]), 0)))
             results, good = tuple(leaf[a * width : b * width] for leaf in OUT), OK[a:b]

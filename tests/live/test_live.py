@@ -3,6 +3,7 @@
 import dataclasses
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -346,3 +347,37 @@ def test_first_values_that_have_no_type(value):
             sw.Live(windows=["1h"], aggs={"n": sw.count("x")}, time="t").push(event)
     with pytest.raises(InputTypeError, match="schema="):
         sw.Live(windows=["1h"], aggs={"n": sw.count("x")}, time="t", schema=3)
+
+
+@pytest.mark.parametrize("wrong", [2**53 + 1, -(2**70), 10**400, Fraction(1, 2), True], ids=["odd", "far", "farther", "half", "truth"])
+def test_what_a_float_column_cannot_hold_is_refused_when_it_comes(wrong):
+    """And nothing that came before it is lost."""
+    live = sw.Live(windows=[sw.rows(10)], aggs={"n": sw.count(), "top": sw.max("x")}, time="t")
+    live.push({"t": 1, "x": 1.0})
+    with pytest.raises(sw.SlidewiseError, match="'x' is"):
+        live.push({"t": 2, "x": wrong})
+    live.push([{"t": 3, "x": 2**53}, {"t": 4, "x": np.float32(0.5)}])
+    assert live.query() == {"n_10r": 3, "top_10r": 2.0**53}
+
+
+def test_text_without_bytes_is_refused_when_it_comes():
+    live = sw.Live(windows=[sw.rows(10)], aggs={"last": sw.last("x")}, time="t")
+    live.push({"t": 1, "x": "é"})
+    with pytest.raises(sw.SlidewiseError, match="'x' is"):
+        live.push({"t": 2, "x": "\ud800"})
+    assert live.query() == {"last_10r": "é"}
+
+
+@pytest.mark.parametrize("first", [[1], [None], ["ab"], [1, {"t": 1, "x": 1.0}]])
+def test_a_first_event_that_is_no_dict(first):
+    with pytest.raises(sw.SlidewiseError, match="an event is a dict"):
+        sw.Live(windows=[sw.rows(10)], aggs={"s": sw.sum("x")}, time="t").push(first)
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["a", "b"])])
+def test_categories_of_polars(kind):
+    frame = pl.DataFrame({"t": [1, 2, 3], "k": pl.Series(["b", "a", "b"], dtype=kind), "x": [1, 2, 4]})
+    live = sw.Live(windows=[sw.rows(10)], aggs={"s": sw.sum("x"), "all": sw.collect("k")}, by="k", time="t")
+    live.push(frame)
+    live.push(frame)
+    assert live.query("b") == {"s_10r": 10, "all_10r": ["b", "b", "b", "b"]}

@@ -28,7 +28,7 @@ from slidewise.live.arena import FIRST, LAST
 from slidewise.live.emission import Emission
 from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
-from slidewise.live.rows import Rows
+from slidewise.live.rows import Rows, check_dict
 from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
 from slidewise.planner.inputs import ORDERED, is_ordered, plain
@@ -108,6 +108,8 @@ class Live:
         if not rows:
             return
         if self._engine is None:
+            for row in rows:
+                check_dict(row)
             self._begin(_inferred(rows, self._columns))
         for row in rows:
             self._rows.check(row)
@@ -144,8 +146,8 @@ class Live:
 
     def _flush(self) -> None:
         if self._pending:
-            rows, self._pending = self._pending, []
-            self._take(self._rows.table(rows))
+            table, self._pending = self._rows.table(self._pending), []
+            self._take(table)
 
     def _take(self, table: pa.Table) -> None:
         engine = self._engine
@@ -388,7 +390,8 @@ def _table(events) -> pa.Table:
         return pa.Table.from_batches([events])
     if hasattr(events, "__arrow_c_stream__"):
         try:
-            return pa.table(events)
+            # Polars' own way gives categories whose text Arrow can cast
+            return events.to_arrow() if type(events).__module__.startswith("polars.") else pa.table(events)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise InputTypeError(f"a column of these events has no Arrow type: {error}") from error
     raise InputTypeError(
@@ -400,12 +403,12 @@ def _inferred(rows, columns) -> pa.Schema:
     """The types of the columns by the first rows."""
     fields = []
     for name in columns:
-        values = [row.get(name) for row in rows if isinstance(row, dict)]
+        values = [row.get(name) for row in rows]
         try:
             kind = pa.array(values).type
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:
             raise InputTypeError(f"column {name!r}: no one type holds these values: {error}") from error
-        if not any(name in row for row in rows if isinstance(row, dict)):
+        if not any(name in row for row in rows):
             raise InputError(f"no {name!r} in the first event; it has {', '.join(map(repr, rows[0]))}")
         if pa.types.is_null(kind):
             raise _unknown(name, "as the first event has none")

@@ -1,12 +1,17 @@
 """Single events as dicts: checked one by one when they come, turned into a table together."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
 from slidewise.live.given import keeps
+
+
+def check_dict(row) -> None:
+    if not isinstance(row, dict):
+        raise InputTypeError(f"an event is a dict of columns, not {row!r}")
 
 
 class Rows:
@@ -18,8 +23,7 @@ class Rows:
 
     def check(self, row) -> None:
         """Complain of an event that cannot be taken in, while the caller still knows which it is."""
-        if not isinstance(row, dict):
-            raise InputTypeError(f"an event is a dict of columns, not {row!r}")
+        check_dict(row)
         for name, kind, fits in self._checks:
             try:
                 value = row[name]
@@ -43,6 +47,15 @@ class Rows:
         )
 
 
+def _is_text(value: str) -> bool:
+    """Half a surrogate pair, as json.loads lets it through, has no bytes."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check_for(kind: pa.DataType):
     """A quick test whether a value fits the type."""
     if pa.types.is_boolean(kind):
@@ -52,9 +65,12 @@ def _check_for(kind: pa.DataType):
         low, high = (0, 2**bits) if pa.types.is_unsigned_integer(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1))
         return lambda value: isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) < high
     if pa.types.is_floating(kind):
-        return lambda value: isinstance(value, Real) and not isinstance(value, bool)
+        whole = {16: 2**11, 32: 2**24, 64: 2**53}[kind.bit_width]  # beyond, some whole numbers would be rounded
+        return lambda value: isinstance(value, (float, np.floating)) or (
+            isinstance(value, Integral) and not isinstance(value, bool) and -whole <= int(value) <= whole
+        )
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return lambda value: isinstance(value, str)
+        return lambda value: isinstance(value, str) and (value.isascii() or _is_text(value))
 
     def fits(value) -> bool:
         try:

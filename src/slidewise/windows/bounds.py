@@ -44,7 +44,7 @@ _NONE = np.zeros(0, np.int64)
 
 def sides(closed: str) -> tuple[bool, bool]:
     """(left end belongs to the window, right end does)"""
-    if closed not in CLOSED:
+    if not isinstance(closed, str) or closed not in CLOSED:
         raise InputError(f"closed must be one of {', '.join(map(repr, CLOSED))}, not {closed!r}")
     return CLOSED[closed]
 

@@ -1,6 +1,7 @@
 """What type a result has is decided by the columns' types, never by the rows; and nothing is lost on the way."""
 
 import decimal
+import uuid
 from datetime import date, datetime
 
 import numpy as np
@@ -246,3 +247,35 @@ def test_half_floats_keep_their_width():
         columns = [found[f"{name}_w"] for name in aggs]
         assert [str(c.dtype if isinstance(table, pd.DataFrame) else c.type) for c in columns] == kinds
         assert repr([float(v) for v in np.array(columns[0])]) == "[1.5, nan, 2.5]"
+
+
+KEYS_OF_ODD_TYPES = {
+    "period": pd.Series(pd.period_range("2024-01", periods=3, freq="M")).take([0, 1, 0]).array,
+    "uuid": [uuid.UUID(int=7), uuid.UUID(int=8), uuid.UUID(int=7)],
+    "decimal32": pd.array(["1.5", "2.5", "1.5"], dtype=pd.ArrowDtype(pa.string())).astype(pd.ArrowDtype(pa.decimal32(5, 1))),
+}
+
+
+@pytest.mark.parametrize("name", KEYS_OF_ODD_TYPES)
+def test_keys_by_what_their_type_stores(name):
+    frame = pd.DataFrame({"t": [1, 2, 3], "k": KEYS_OF_ODD_TYPES[name], "x": [1, 2, 4]})
+    assert sw.rolling(frame, time="t", by="k", windows=9, aggs={"s": sw.sum("x")})["s_9"].tolist() == [1, 2, 5]
+
+
+@pytest.mark.parametrize("on_write", [False, True])
+def test_a_joined_pandas_frame_is_the_callers_own(on_write):
+    """Index, types and names as they were, a name that is there twice too; writing into it changes nothing else."""
+    with pd.option_context("mode.copy_on_write", on_write):
+        frame = pd.DataFrame([[1, "a", 2.0, 7], [2, "b", 3.0, 8]], columns=["t", "k", "x", "k"], index=[5, 5])
+        frame = frame.astype({"x": "Float64"})
+        frame["when"] = pd.to_datetime([1, 2], utc=True)
+        before = frame.copy()
+        out = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x"), "n": sw.count()})
+        assert out.columns.tolist() == [*frame.columns, "s_9", "n_9"] and out.index.tolist() == [5, 5]
+        pd.testing.assert_frame_equal(out.iloc[:, :5], frame)
+        out.iloc[0, 0] = 99
+        out.iloc[0, 2] = -1.0
+        pd.testing.assert_frame_equal(frame, before)
+        again = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x")})
+        frame.iloc[0, 0] = 77
+        assert again["t"].tolist() == [1, 2]

@@ -202,7 +202,13 @@ class PandasFrame:
         import pandas as pd
 
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
-        return pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
+        if pd.get_option("mode.copy_on_write") is True:
+            return pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
+        # Otherwise concat would copy results too, which are new. Columns go by their places: names may be there twice.
+        mine = [self.data.iloc[:, place].array.copy() for place in range(self.data.shape[1])]
+        joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
+        joined.columns = self.data.columns.append(pd.Index(list(found)))
+        return joined
 
     def listed(self, outputs, result: pa.Table, request: Request):
         import pandas as pd

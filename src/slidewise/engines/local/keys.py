@@ -42,12 +42,22 @@ def check_key(kind: pa.DataType) -> None:
         raise InputTypeError(f"a key of type {kind} cannot be compared; take its fields apart into columns")
 
 
+def _stored(array: pa.Array) -> pa.Array:
+    """Values that Arrow compares: what an extension type stores, decimals in their common width."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array
+
+
 def _codes(column) -> tuple[np.ndarray, int]:
     kind = plain(column.type)
     check_key(kind)
     if pa.types.is_null(kind):
         return np.zeros(len(column), np.int32), 1
-    array = one_array(column)
+    array = _stored(one_array(column))
+    kind = array.type
     if pa.types.is_floating(kind):
         array = pc.add(array.cast(pa.float64()), 0.0)
         missing = pc.is_nan(array)

@@ -80,3 +80,33 @@ def test_a_zone_that_nobody_knows():
         with pytest.raises(sw.InputError, match="'Mars/Base', which is not known"):
             sw.rolling(table, time="t", windows=window, aggs={"n": sw.count()})
     assert sw.rolling(table, time="t", windows="1d", aggs={"n": sw.count()})["n_1d"].to_pylist() == [1], "no zone is needed"
+
+
+@pytest.mark.parametrize(
+    ("zone", "night"),
+    [("Europe/Zurich", "2024-10-26"), ("Europe/Zurich", "2024-03-30"), ("America/New_York", "2024-11-02"),
+     ("Australia/Lord_Howe", "2024-04-06"), ("America/Havana", "2024-11-02")],
+)
+def test_a_day_back_does_not_depend_on_the_other_rows(zone, night):
+    """When an hour happens again, the bound stays where the first time through it had brought it, seen or not."""
+    first = datetime.datetime.fromisoformat(night).replace(tzinfo=datetime.UTC)
+    moments = [first + datetime.timedelta(minutes=7 * k) for k in range(400)]
+    events = [first - datetime.timedelta(days=2) + datetime.timedelta(minutes=11 * k) for k in range(600)]
+    data = pa.table({"t": pa.array(events, pa.timestamp("us", zone))})
+
+    def starts(asked):
+        table = pa.table({"t": pa.array(asked, pa.timestamp("us", zone))})
+        windows = {"w": sw.time("1d", calendar=True)}
+        found = sw.as_of(table, data, time="t", windows=windows, aggs={"from": sw.first("t")})["from_w"]
+        return [moment.astimezone(datetime.UTC) for moment in found.to_pylist()]  # in one zone Python compares what clocks show
+
+    together = starts(moments)
+    assert together == sorted(together)
+    alone = [starts([moment])[0] for moment in moments[::9]]
+    assert alone == together[::9]
+    place = ZoneInfo(zone)
+    for moment, since in zip(moments, together):
+        local = moment.astimezone(place).replace(tzinfo=None)
+        again = moment.astimezone(place).fold == 1
+        bound = (local - datetime.timedelta(days=1)).replace(tzinfo=place)
+        assert since >= bound if again else since - bound <= datetime.timedelta(hours=1, minutes=11)

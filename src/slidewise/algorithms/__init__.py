@@ -7,6 +7,7 @@ A new algorithm is one new file and one line in `MODULES`; the whole test matrix
     at_hand.py    loops for rows that are all at hand: the same combines, nothing kept that can be read again
     tree_frames.py  trees over frames of sorted rows
     checking.py   what the check() of every algorithm needs
+    ring.py       the two positions of a ring, for those that keep nothing else
     dyadic.py     dyadic intervals on a ring, for those that keep them
 """
 

@@ -19,6 +19,9 @@ from slidewise.algebra.kernel import assign, combine, get, put, reset
 from slidewise.algorithms.checking import alike, ordered
 from slidewise.algorithms.dyadic import slot_of, widest
 from slidewise.algorithms.protocol import Info
+from slidewise.algorithms.ring import bulk_evict, evict, fresh, load, save, size
+
+__all__ = ["bulk_evict", "evict", "fresh", "load", "save", "size"]
 
 INFO = Info(
     name="b_int",
@@ -40,27 +43,6 @@ HEADER, RINGS, EXTRAS, WORDS = 2, 2, 0, 0
 
 
 @inlined
-def fresh(op, W, V, m):
-    return 0, 0
-
-
-@inlined
-def load(op, H, W, V, m):
-    return H[0], H[1]
-
-
-@inlined
-def save(op, H, W, V, m, st):
-    H[0] = st[0]
-    H[1] = st[1]
-
-
-@inlined
-def size(st):
-    return st[1] - st[0]
-
-
-@inlined
 def insert(op, W, V, m, st, s):
     F, E = st
     slot = slot_of(m, E, 0)
@@ -72,16 +54,6 @@ def insert(op, W, V, m, st, s):
         put(op, V, slot, combine(op, get(op, V, slot), get(op, V, 2 * slot), get(op, V, 2 * slot + 1)))
         width *= 2
     return F, E
-
-
-@inlined
-def evict(op, W, V, m, st):
-    return st[0] + 1, st[1]
-
-
-@inlined
-def bulk_evict(op, W, V, m, st, count):
-    return st[0] + count, st[1]
 
 
 @inlined

@@ -19,6 +19,9 @@ from slidewise.algebra.cache import inlined, kernel
 from slidewise.algebra.kernel import combine, get, put, reset
 from slidewise.algorithms.checking import alike, ordered
 from slidewise.algorithms.protocol import Info
+from slidewise.algorithms.ring import bulk_evict, evict, fresh, load, save, size
+
+__all__ = ["bulk_evict", "evict", "fresh", "load", "save", "size"]
 
 INFO = Info(
     name="flatfit",
@@ -36,42 +39,11 @@ HEADER, RINGS, EXTRAS, WORDS = 2, 1, 0, 2
 
 
 @inlined
-def fresh(op, W, V, m):
-    return 0, 0
-
-
-@inlined
-def load(op, H, W, V, m):
-    return H[0], H[1]
-
-
-@inlined
-def save(op, H, W, V, m, st):
-    H[0] = st[0]
-    H[1] = st[1]
-
-
-@inlined
-def size(st):
-    return st[1] - st[0]
-
-
-@inlined
 def insert(op, W, V, m, st, s):
     F, E = st
     put(op, V, E & m, s)
     W[E & m] = E + 1
     return F, E + 1
-
-
-@inlined
-def evict(op, W, V, m, st):
-    return st[0] + 1, st[1]
-
-
-@inlined
-def bulk_evict(op, W, V, m, st, count):
-    return st[0] + count, st[1]
 
 
 @inlined

@@ -10,6 +10,9 @@ from slidewise.algebra.cache import inlined, kernel
 from slidewise.algebra.kernel import assign, combine, get, put, reset
 from slidewise.algorithms.checking import ordered
 from slidewise.algorithms.protocol import Info
+from slidewise.algorithms.ring import bulk_evict, evict, fresh, load, save, size
+
+__all__ = ["bulk_evict", "evict", "fresh", "load", "save", "size"]
 
 INFO = Info(
     name="recalc",
@@ -25,40 +28,9 @@ HEADER, RINGS, EXTRAS, WORDS = 2, 1, 0, 0
 
 
 @inlined
-def fresh(op, W, V, m):
-    return 0, 0
-
-
-@inlined
-def load(op, H, W, V, m):
-    return H[0], H[1]
-
-
-@inlined
-def save(op, H, W, V, m, st):
-    H[0] = st[0]
-    H[1] = st[1]
-
-
-@inlined
-def size(st):
-    return st[1] - st[0]
-
-
-@inlined
 def insert(op, W, V, m, st, s):
     put(op, V, st[1] & m, s)
     return st[0], st[1] + 1
-
-
-@inlined
-def evict(op, W, V, m, st):
-    return st[0] + 1, st[1]
-
-
-@inlined
-def bulk_evict(op, W, V, m, st, count):
-    return st[0] + count, st[1]
 
 
 @inlined

@@ -30,8 +30,8 @@ def batch_rows(**rates: float) -> list[dict]:
     names = {"(c) ours": 500.0, "(a) frames, segment tree": 100.0, "(b) frames, re-aggregated": 10.0, "(d) pass-through": 625.0,
              "hopping, ours": 40.0, "hopping, Spark's window()": 10.0, "wide rows, all columns ride": 9.0,
              "wide rows, joined back": 8.0, "wide rows, pass-through": 10.0}  # fmt: skip
-    names |= {f"one key, {kind}, {tasks}": 50.0 * int(tasks[0]) for kind in ("time", "rows", "session", "pass-through")
-              for tasks in ("1 task", "2 tasks")}  # fmt: skip
+    kinds = ("time", "rows", "session", "pass-through", "time, by=", "rows, by=", "session, by=")
+    names |= {f"one key, {kind}, {tasks}": 50.0 * int(tasks[0]) for kind in kinds for tasks in ("1 task", "2 tasks")}
     return [{"what": name, "rows": 1, "seconds": 1.0, "rows_s": rate} for name, rate in (names | rates).items() if rate]
 
 
@@ -40,8 +40,9 @@ def test_verdicts_of_batches():
     assert "5.0 times Spark's frames with the segment tree, 80% of pass-through" in said[0]
     assert "50 times Spark's frames without" in said[1]
     assert "4.0 times Spark's window()" in said[2]
-    assert all(line.endswith("2.00 times that with 1") for line in said[3:7])
+    assert all(line.endswith("2.00 times that with 1") for line in said[3:10])
     assert said[6].startswith("one key, pass-through: 100 rows/s with 2 tasks")
+    assert said[9].startswith("one key, session windows, by=: 100 rows/s with 2 tasks")
     ended = spark_batch.verdicts(batch_rows(**{"(b) frames, re-aggregated": 0}))
     assert "did not end within" in ended[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from tests.engines.spark.test_batch import ORDER, frame, in_order, settings
 import slidewise as sw
 from slidewise.engines.spark import giant
 from slidewise.engines.spark.batch import as_of_road, rolling_road
-from slidewise.engines.spark.batch_skew import giant_keys
+from slidewise.engines.spark.batch_skew import giant_keys, may_be_heavy
 from slidewise.engines.spark.batch_types import to_arrow
 from slidewise.planner.request import request
 
@@ -104,23 +105,85 @@ def test_large_data_is_cut_where_small_data_is(spark, monkeypatch):
     """Times of a sample, and Spark's own percentiles of it; rows without a usable time are cut nowhere."""
     df = spark.range(900).selectExpr("case when id % 9 = 0 then null when id % 7 = 0 then double('nan') else id / 3D end as t")
     road = rolling_road(df.where("not isnan(t)"), request(time="t", windows={"w": sw.time(5)}, aggs={"n": sw.count()}))
-    count, marks = giant._marks(road, road.shipped.df, 1.0, 7)
+    count, marks = giant._marks(road, giant.Look(road.shipped.df, 1.0), 7)
     monkeypatch.setattr(giant, "_COLLECTED", -1)
-    assert (count, marks.tolist()) == (900 - 114, giant._marks(road, road.shipped.df, 1.0, 7)[1].tolist())
+    assert (count, marks.tolist()) == (900 - 114, giant._marks(road, giant.Look(road.shipped.df, 1.0), 7)[1].tolist())
 
 
-@pytest.mark.parametrize("window", [sw.time(2000), sw.rows(2000), sw.session(5), sw.time(50), sw.rows(50)], ids=str)
-def test_a_giant_key_is_spread_over_the_tasks(spark, window):
+def rows_per_task(found) -> dict[int, int]:
     from pyspark.sql import functions as F
 
+    return {row["task"]: row["count"] for row in found.groupBy(F.spark_partition_id().alias("task")).count().collect()}
+
+
+@pytest.mark.parametrize("by", [None, ["key", "word"]], ids=["no key", "keys"])
+@pytest.mark.parametrize("window", [sw.time(2000), sw.rows(2000), sw.session(5), sw.time(50), sw.rows(50)], ids=str)
+def test_a_giant_key_is_spread_over_the_tasks(spark, window, by):
     n = 4000
-    df = spark.range(n).selectExpr("id as t", "id % 7 as n")
-    for tasks in (2, 8):
-        with settings(spark, tasks=tasks, paneRows=50):
-            found = sw.rolling(df, time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
-            rows = {row["task"]: row["count"] for row in found.groupBy(F.spark_partition_id().alias("task")).count().collect()}
-            total = found.agg(F.sum("total_w")).first()[0]
+    df = spark.range(n).selectExpr("id as t", "id % 7 as n", "8D as key", "cast(null as string) as word")
+    asked = {"time": "t", "by": by, "windows": {"w": window}, "aggs": {"total": sw.sum("n")}}
+    whole = sw.rolling(to_arrow(df), **asked)
+    for tasks in (2, 8) if by is None else (4,):
+        with settings(spark, tasks=tasks, paneRows=50, heavyRows=2000):
+            found = sw.rolling(df, **asked)
+            rows = rows_per_task(found)
         assert sum(rows.values()) == n and len(rows) == tasks
         assert max(rows.values()) <= 1.2 * n / tasks
-        whole = sw.rolling(to_arrow(df), time="t", windows={"w": window}, aggs={"total": sw.sum("n")})
-        assert total == sum(whole.column("total_w").to_pylist())
+        assert not differences(in_order(to_arrow(found), "t"), whole)
+
+
+@pytest.mark.parametrize("collected", [True, False], ids=["on the driver", "by Spark"])
+def test_a_giant_key_beside_small_ones_is_spread(spark, monkeypatch, collected):
+    """Three rows in four have one key; those of the others are in whole keys."""
+    monkeypatch.setattr(giant, "_COLLECTED", giant._COLLECTED if collected else -1)
+    n = 4000
+    df = spark.range(n).selectExpr("id as t", "case when id % 4 > 0 then -0.0D else id % 17 end as key")
+    asked = {"time": "t", "by": "key", "windows": {"w": sw.rows(50)}, "aggs": {"n": sw.count()}}
+    with settings(spark, tasks=4, paneRows=50, heavyRows=2000):
+        found = sw.rolling(df.repartition(3), **asked)
+        rows = sorted(rows_per_task(found.where("key = 0")).values())
+    assert len(rows) == 4 and rows[-1] <= 1.2 * sum(rows) / 4 and sum(rows) >= 3000
+    assert not differences(in_order(to_arrow(found), "t"), sw.rolling(to_arrow(df), **asked))
+
+
+def test_a_giant_key_in_a_small_file_is_seen(spark, tmp_path):
+    """Rows that repeat themselves take next to no room: 40,000 of them less than two bytes each."""
+    from pyspark.sql import functions as F
+
+    n, path = 40_000, str(tmp_path / "rows")
+    spark.range(n, numPartitions=1).selectExpr("id div 100 as t", "1L as key", "2D as x").write.parquet(path)
+    df = spark.read.parquet(path)
+    assert sum(file.stat().st_size for file in (tmp_path / "rows").glob("*.parquet")) < 2 * n
+    with settings(spark, tasks=4, paneRows=500, heavyRows=20_000):
+        rows = rows_per_task(sw.rolling(df, time="t", by="key", windows={"w": sw.time(3)}, aggs={"n": sw.count()}))
+    assert len(rows) == 4 and max(rows.values()) <= 1.2 * n / 4
+    many = spark.range(1).select(F.explode(F.sequence(F.lit(1), F.lit(n))).alias("t"), F.lit("a").alias("key"))
+    with settings(spark, tasks=4, paneRows=500, heavyRows=20_000):
+        assert len(rows_per_task(sw.rolling(many, time="t", by="key", windows={"w": sw.time(3)}, aggs={"n": sw.count()}))) == 4
+
+
+@pytest.mark.parametrize("by", [None, "key"], ids=["no key", "a key"])
+def test_data_is_read_once_before_a_giant_key_is_cut(spark, tmp_path, by):
+    """And once more where rows in front of the cuts must be seen."""
+    def noted(batches):
+        yield from batches
+        (tmp_path / os.urandom(8).hex()).touch()
+
+    df = spark.range(400_000, numPartitions=1).selectExpr("id as t", "1 as key").mapInArrow(noted, "t long, key int")
+    for window, reads in ((sw.time(9), 1), (sw.rows(9), 2)):
+        with settings(spark, tasks=2, heavyRows=100_000):
+            assert passes(rolling_road(df, request(time="t", by=by, windows={"w": window}, aggs={"n": sw.count()}))) == [1]
+        found = list(tmp_path.iterdir())
+        assert len(found) == reads
+        for path in found:
+            path.unlink()
+
+
+def test_few_rows_are_not_looked_at(spark):
+    def may(df) -> bool:
+        return may_be_heavy(rolling_road(df, request(time="t", by="key", windows=[5], aggs={"n": sw.count()})))
+
+    assert not may(frame(spark, pa.table({"t": [1], "key": [2]}))) or spark.version < "4"  # rows of an RDD: nobody knows
+    assert not may(spark.range(1000).selectExpr("id as t", "id % 3 as key").where("t > 5"))
+    assert may(spark.range(1000).selectExpr("explode(sequence(1, id)) as t", "id as key"))
+    assert may(spark.range(10_000_000).selectExpr("id as t", "id as key"))

@@ -1,42 +1,47 @@
 """Which keys are too large for one task, from a sample of the rows.
 
 A key is cut up where it has more rows than `heavyRows` and more than a task's fair share. A thousandth of the rows tells: a key of
-two million has some two thousand in the sample, give or take a hundred. Small data is not sampled at all: Spark's own
-estimate of its size says whether a heavy key could be in it.
+two million has some two thousand in the sample, give or take a hundred. The data is read once for it: the keys and times of
+the sample tell how large keys are and where to cut them. The driver takes them, or Spark keeps them where they may be many.
+
+Only where Spark knows that there are too few rows, nothing is looked at. How large it thinks the data is does not tell that:
+a column that repeats itself takes next to no room in a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
-from slidewise.engines.spark.batch_types import estimated_bytes, inner_name, quoted
-from slidewise.engines.spark.giant import Giant, giant_of, spread_labels
+import numpy as np
+
+from slidewise.engines.local.keys import encode
+from slidewise.engines.spark.batch_types import fitted, inner_name, most_rows, quoted, to_arrow
+from slidewise.engines.spark.giant import Giant, Look, fits_driver, giant_of, spread_labels
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
     from slidewise.engines.spark.batch import Road
 
 _SAMPLE = 0.001
-_LEAST_BYTES = 20
-"""About so many bytes a row takes with a time, a key and a value, in a compressed file. Where there is less than `heavyRows`
-of that, a heavy key is not worth the time to look for it."""
+_SEEN = 2000
+"""So many rows of a heavy key are in the sample at least, give or take a few."""
 _MOST_GIANTS = 64
 
 
 def giant_keys(road: Road) -> list[Giant]:
     """The keys that are to be cut up, and where. Without a key: all rows, if there are enough of them."""
-    settings, tasks = road.settings, tasks_of(road)
+    tasks = tasks_of(road)
     if tasks < 2:
         return []
+    found: list[Giant | None] = []
     if not road.job.plan.request.by:
         found = [giant_of(road, None, tasks)]
-    elif settings.heavyRows and may_be_heavy(road):
-        found = [giant_of(road, is_it, tasks) for is_it in _heavy(road, tasks)]
-    else:
-        found = []
+    elif may_be_heavy(road):
+        found = [giant_of(road, is_it, tasks, look) for is_it, look in _heavy(road, tasks)]
     giants = [giant for giant in found if giant is not None]
     return spread_labels(giants) if giants else []
 
@@ -46,29 +51,55 @@ def tasks_of(road: Road) -> int:
     return road.settings.tasks or int(road.shipped.df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
 
 
-def _heavy(road: Road, tasks: int) -> list[Column]:
-    """Which rows each heavy key has."""
+def may_be_heavy(road: Road) -> bool:
+    """Whether the data may hold a heavy key, as far as can be told without looking at it."""
+    heavy = road.settings.heavyRows
+    if not heavy:
+        return False
+    rows = most_rows(road.shipped.df)
+    return rows is None or rows >= heavy
+
+
+def _heavy(road: Road, tasks: int) -> list[tuple[Column, Look]]:
+    """Which rows each heavy key has, and those of them that were seen."""
     from pyspark.sql import functions as F
 
-    settings, shipped = road.settings, road.shipped
-    keys = [quoted(inner_name(shipped.places[name])) for name in road.job.plan.request.by]
-    fraction = 1.0 if settings.heavyRows < 1000 / _SAMPLE else _SAMPLE
-    rows = shipped.df if fraction == 1.0 else shipped.df.sample(fraction, seed=1)
-    names = [f"k{k}" for k in range(len(keys))]
-    counted = rows.groupBy(*[key.alias(name) for key, name in zip(keys, names)]).agg(F.count(F.lit(1)).alias("rows"))
-    largest = counted.where(F.col("rows") >= settings.heavyRows * fraction).orderBy(F.desc("rows")).limit(_MOST_GIANTS).collect()
-    if not largest:
-        return []
-    total = rows.count()
-    kinds = [shipped.kind(name) for name in road.job.plan.request.by]
-    share = total / tasks
-    return [
-        reduce(and_, [key.eqNullSafe(F.lit(row[k]).cast(kinds[k])) for k, key in enumerate(keys)])
-        for row in largest if row["rows"] > share
-    ]
+    shipped, request, heavy = road.shipped, road.job.plan.request, road.settings.heavyRows
+    fraction = min(1.0, max(_SAMPLE, _SEEN / heavy))
+    names = [inner_name(shipped.places[name]) for name in request.by]
+    time = inner_name(shipped.places[request.time])
+    sample = shipped.df.select(*dict.fromkeys([*names, time]))
+    sample = sample if fraction == 1.0 else sample.sample(fraction, seed=1)
+    look, kinds = _on_driver if fits_driver(road) else _by_spark, [shipped.kind(name) for name in request.by]
+    found = []
+    for values, rows, total, seen in sorted(look(road, sample, names, heavy * fraction), key=lambda one: -one[1])[:_MOST_GIANTS]:
+        if rows > total / tasks:
+            is_it = reduce(and_, [quoted(n).eqNullSafe(F.lit(v).cast(kind)) for n, v, kind in zip(names, values, kinds)])
+            found.append((is_it, Look(seen.where(is_it) if look is _by_spark else seen, fraction)))
+    return found
 
 
-def may_be_heavy(road: Road) -> bool:
-    """Whether Spark thinks the data is large enough to hold a heavy key; if it has no idea, it may be."""
-    size = estimated_bytes(road.shipped.df)
-    return size is None or size >= road.settings.heavyRows * _LEAST_BYTES
+def _on_driver(road: Road, sample: DataFrame, names: list[str], least: float) -> Iterator[tuple]:
+    """For each key with so many rows in the sample: the key, its rows, all rows, and its times."""
+    request, types = road.job.plan.request, road.job.types
+    seen = to_arrow(sample)
+    if not len(seen):
+        return
+    columns = [fitted(seen.column(name), types.field(by).type) for name, by in zip(names, request.by)]
+    keys = encode(columns)
+    rows = np.bincount(keys.codes, minlength=keys.count)
+    times = seen.column(inner_name(road.shipped.places[request.time]))
+    for code in np.flatnonzero(rows >= least).tolist():
+        own = np.flatnonzero(keys.codes == code)
+        yield [column[own[0]].as_py() for column in columns], len(own), len(seen), times.take(own)
+
+
+def _by_spark(road: Road, sample: DataFrame, names: list[str], least: float) -> Iterator[tuple]:
+    """As `_on_driver`, but with the whole sample in place of a key's times."""
+    from pyspark.sql import functions as F
+
+    kept = sample.localCheckpoint()
+    counted = kept.groupBy(*names).agg(F.count(F.lit(1)).alias("rows")).where(F.col("rows") >= least).collect()
+    total = kept.count() if counted else 0
+    for row in counted:
+        yield [row[name] for name in names], row["rows"], total, kept

@@ -89,12 +89,41 @@ def to_arrow(df: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in df.columns})
 
 
-def estimated_bytes(df: DataFrame) -> float | None:
-    """How large Spark thinks the data is; None if it has no idea."""
+def _costs(df: DataFrame) -> str:
+    """Spark's plan, with what it thinks of sizes."""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         df.explain(mode="cost")
-    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", text.getvalue())
+    return text.getvalue()
+
+
+def estimated_bytes(df: DataFrame) -> float | None:
+    """How large Spark thinks the data is; None if it has no idea."""
+    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", _costs(df))
     return None if found is None else float(found.group(1)) * 2.0 ** _UNITS.get(found.group(2), 60)
+
+
+_NO_MORE_ROWS = {"Project", "Filter", "Union", "Repartition", "RepartitionByExpression", "Sort", "GlobalLimit", "LocalLimit",
+                 "Window", "Deduplicate"}  # fmt: skip
+"""Steps of a plan that give at most the rows they get. (A step that is not known may give any number.)"""
+
+
+def most_rows(df: DataFrame) -> float | None:
+    """There are no more rows than this; None if that is not certain without looking. Rows in files are not: Spark knows only
+    how many bytes they take."""
+    steps = _costs(df).partition("== Physical Plan ==")[0].splitlines()
+    rows = 0.0
+    for step in steps:
+        name = re.match(r"[ :+-]*(\w+)", step)
+        if name is None or step.startswith("=="):
+            continue
+        if name[1] in ("LocalRelation", "Range", "OneRowRelation"):  # these are there, and counted
+            known = re.search(r"rowCount=([\d.]+(?:E[+-]?\d+)?)\)", step)
+            if known is None:
+                return None
+            rows += 1.01 * float(known[1])  # told to three digits
+        elif name[1] not in _NO_MORE_ROWS:
+            return None
+    return rows
 
 
 _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 60}

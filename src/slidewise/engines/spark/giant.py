@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slidewise.engines.local.keys import times_of
+from slidewise.engines.spark.batch_tasks import compiled
 from slidewise.engines.spark.batch_types import estimated_bytes, fitted, inner_name, row_bytes, to_arrow
 from slidewise.engines.spark.buckets import labels
 from slidewise.engines.spark.chunk import Work
@@ -32,6 +33,7 @@ from slidewise.engines.spark.giant_pieces import Pieces, Second
 from slidewise.engines.spark.giant_rehearsal import prepare_pieces
 from slidewise.engines.spark.giant_zones import Key
 from slidewise.engines.spark.travel import Parcel
+from slidewise.planner.plan import make_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,7 +47,7 @@ _SAMPLED = 1000
 """With fewer rows than this in a sample all rows are looked at."""
 _MARKS = 63
 _COLLECTED = 1 << 32
-"""Of data up to this size, as Spark estimates it, the driver takes the times of a sample, some millions at most: one stage less."""
+"""Of data up to this size, as Spark estimates it, the driver takes the sample, some millions of rows at most: fewer stages."""
 
 
 @dataclass(frozen=True)
@@ -63,40 +65,62 @@ def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
     if any(giant.cuts.since is None for giant in giants):
         return _in_two_passes(road, [replace(giant, cuts=replace(giant.cuts, since=None)) for giant in giants], count)
     firsts = {giant.cuts.labels[0] for giant in giants}
-    return road.finished(_in_chunks(road, giants, count), Chunks(Parcel((road.job, firsts))))
+    plan = road.job.plan
+    if plan.request.by:  # a chunk has one key: to tell keys apart would cost more than its windows do
+        job = replace(road.job, plan=make_plan(replace(plan.request, by=()), road.job.types))
+        compiled(job)
+    else:
+        job = road.job
+    return road.finished(_in_chunks(road, giants, count), Chunks(Parcel((job, firsts))))
 
 
-def giant_of(road: Road, is_it: Column | None, tasks: int) -> Giant | None:
+@dataclass(frozen=True)
+class Look:
+    """Rows of a key that were looked at: their times on the driver, or a DataFrame that has them."""
+
+    seen: pa.ChunkedArray | DataFrame
+    fraction: float
+    """So much of all rows."""
+
+
+def giant_of(road: Road, is_it: Column | None, tasks: int, look: Look | None = None) -> Giant | None:
     """Where to cut a key, from a sample of its rows; None where one task will do."""
     settings = road.settings
     rows = road.shipped.df if is_it is None else road.shipped.df.where(is_it)
-    for fraction in (_SAMPLE, 1.0):
-        counted, marks = _marks(road, rows, fraction, _MARKS)
+    for each in [look] if look else [Look(rows.sample(_SAMPLE, seed=1), _SAMPLE), Look(rows, 1.0)]:
+        look = each
+        counted, marks = _marks(road, look, _MARKS)
         if counted >= _SAMPLED:
             break
-    estimate = counted / fraction
+    estimate = counted / look.fraction
     most = tasks * settings.heldBytes // max(row_bytes(road.kinds), row_bytes(road.shipped.kinds))
     chunks = min(tasks * -(-int(estimate) // max(1, most)), int(estimate) // settings.paneRows)
     if chunks < 2 or not len(marks):
         return None
     if chunks > _MARKS // 4:  # more marks cost time, and few keys need them
-        _, marks = _marks(road, rows, fraction, 4 * chunks - 1)
+        _, marks = _marks(road, look, 4 * chunks - 1)
     chosen = [marks[round(k * (len(marks) + 1) / chunks) - 1] for k in range(1, chunks)]
     cuts = np.unique(np.array(chosen, marks.dtype))
     return Giant(is_it, Cuts(cuts, tuple(range(len(cuts) + 1)), reach(road, rows, cuts, marks, estimate)))
 
 
-def _marks(road: Road, rows: DataFrame, fraction: float, count: int) -> tuple[int, np.ndarray]:
-    """How many rows a sample has, and so many times that cut it into equal parts."""
+def fits_driver(road: Road) -> bool:
+    """Whether the driver takes samples."""
+    size = estimated_bytes(road.shipped.df)
+    return size is not None and size <= _COLLECTED
+
+
+def _marks(road: Road, look: Look, count: int) -> tuple[int, np.ndarray]:
+    """How many rows were looked at, and so many times that cut them into equal parts."""
     from pyspark.sql import functions as F
 
     name = road.job.plan.request.time
     time, kind = inner_name(road.shipped.places[name]), road.job.types.field(name).type
-    sample = rows.select(time) if fraction == 1.0 else rows.select(time).sample(fraction, seed=1)
     shares = np.arange(1, count + 1) / (count + 1)
-    size = estimated_bytes(road.shipped.df)
-    if size is not None and size <= _COLLECTED:
-        seen = to_arrow(sample).column(0)
+    seen = look.seen
+    if not isinstance(seen, pa.ChunkedArray) and fits_driver(road):
+        seen = to_arrow(seen.select(time)).column(0)
+    if isinstance(seen, pa.ChunkedArray):
         usable = fitted(seen.drop_null(), kind)
         if pa.types.is_floating(kind):
             usable = usable.filter(pc.is_finite(usable))
@@ -104,7 +128,7 @@ def _marks(road: Road, rows: DataFrame, fraction: float, count: int) -> tuple[in
         return len(seen), times[np.ceil(shares * len(times)).astype(np.int64) - 1] if len(times) else times
     # as text: a literal made from Python costs as much as a hundred that Spark reads by itself
     wanted = ", ".join(f"{share}D" for share in shares)
-    found = to_arrow(sample.agg(F.count(F.lit(1)), F.expr(f"percentile_approx({time}, array({wanted}), {max(1000, 4 * count)})")))
+    found = to_arrow(seen.agg(F.count(F.lit(1)), F.expr(f"percentile_approx({time}, array({wanted}), {max(1000, 4 * count)})")))
     marks = fitted(found.column(1).combine_chunks().flatten(), kind)
     return found.column(0)[0].as_py(), times_of(pa.chunked_array([marks]), road.job.plan.clock, name)
 

@@ -184,6 +184,53 @@ def test_all_types_ride_along(spark):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+MONTHS = """
+    select id as t, make_ym_interval(1, cast(id % 3 as int)) as months, make_interval(1, 2, 3, 4, 5, 6, 7.25) as gap,
+           array(struct(make_ym_interval(-2) as a, map('k', make_interval(0, -1, 0, 5)) as b), null) as deep, cast(id as int) as n
+    from range(8)"""
+
+
+def test_intervals_of_months_ride_along(spark):
+    """Arrow has no type for them: they cross as text, and are keys too; to aggregate them is refused, by name."""
+    df = spark.sql(MONTHS)
+    asked = {"time": "t", "windows": {"w": sw.rows(2)}, "aggs": {"total": sw.sum("n")}}
+    texts = [f"cast({name} as string) as {name}" for name in ("months", "gap", "deep")]
+
+    def told(frame, *names):
+        return sorted(map(tuple, frame.selectExpr(*texts, *names).collect()))
+
+    for by in (None, "months"):
+        found = sw.rolling(df, by=by, **asked)
+        assert [found.schema[name].dataType.simpleString() for name in df.columns] == [f.dataType.simpleString() for f in df.schema]
+        assert told(found, "t") == told(df, "t")
+    assert sorted((row[0], row[1]) for row in found.selectExpr("t", "total_w").collect()) == [
+        (0, 0), (1, 1), (2, 2), (3, 3), (4, 5), (5, 7), (6, 9), (7, 11)]
+    latest = sw.rolling(df, by="months", **asked, emit="latest")
+    assert latest.schema["months"].dataType == df.schema["months"].dataType
+    assert sorted(map(tuple, latest.selectExpr("t", "total_w", "months = make_ym_interval(1, cast(t % 3 as int))").collect())) == [
+        (5, 7, True), (6, 9, True), (7, 11, True)]
+    queries = df.selectExpr("*", "t + 1 as at")
+    found = sw.as_of(queries.drop("t", "n"), df, **(asked | {"by": "months", "query_time": "at"}))
+    assert told(found, "at", "total_w") == told(df, "t + 1", "cast(if(t < 3, n, 2 * n - 3) as bigint)")
+    with pytest.raises(sw.InputTypeError, match="'months' of type interval year to month cannot leave Spark"):
+        sw.rolling(df, by="months", time="t", windows={"w": sw.rows(2)}, aggs={"most": sw.max("months")})
+
+
+def test_names_that_differ_in_case_only(spark):
+    """What Spark holds to be one name is refused where it would be a result; in the data every column has its place."""
+    df = spark.range(4).selectExpr("id as t", "id % 2 as key", "id as n")
+    asked = {"time": "t", "by": "key", "windows": {"w": sw.rows(2)}}
+    for more in ({}, {"emit": "latest"}):
+        with pytest.raises(sw.InputError, match="'N_w' and the result 'n_w' are the same to Spark; rename the aggregate 'N'"):
+            sw.rolling(df, **asked, aggs={"n": sw.sum("n"), "N": sw.count()}, **more)
+    twice = df.selectExpr("*", "-t as n", "key + 5 as KEY").toDF("t", "key", "n", "N", "KEY")
+    for emit in ("event", "latest"):
+        found = sw.rolling(twice, **asked, aggs={"total": sw.sum("n")}, emit=emit)
+        assert sorted(row[-1] for row in found.collect())[-2:] == [2, 4]
+    assert sorted(row[-1] for row in sw.as_of(twice, twice, **asked, aggs={"total": sw.sum("N")}, closed="right").collect()) == [
+        -4, -2, -1, 0]
+
+
 def test_ties_have_the_order_of_the_columns_read(spark):
     """Whatever order rows arrive in: the results are the same."""
     table = pa.table({"t": [1] * 6, "n": [3, 1, 2, 6, 5, 4]})

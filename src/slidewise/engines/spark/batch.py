@@ -22,7 +22,15 @@ from slidewise.engines.spark.batch_keys import STAND_IN, needs_stand_in, same_ke
 from slidewise.engines.spark.batch_settings import Settings, settings_of
 from slidewise.engines.spark.batch_skew import giant_keys
 from slidewise.engines.spark.batch_tasks import Partitions
-from slidewise.engines.spark.batch_types import arrow_type, inner_name, is_unknown, quoted, result_schema, spark_type
+from slidewise.engines.spark.batch_types import (
+    arrow_type,
+    carried,
+    inner_name,
+    is_unknown,
+    quoted,
+    result_schema,
+    spark_type,
+)
 from slidewise.engines.spark.batch_worker import ITSELF, Job, try_on, try_out
 from slidewise.engines.spark.giant import giant_results
 from slidewise.engines.spark.travel import Parcel, prepared, quietly
@@ -55,6 +63,22 @@ def explain(df: DataFrame, asked: Request, queries: DataFrame | None, query_time
     return explained(rolling_road(df, asked) if queries is None else as_of_road(queries, df, asked, query_time, query_by))
 
 
+class Named:
+    """The columns of a DataFrame by their places: names may be there twice, or be the same to Spark but for case."""
+
+    def __init__(self, df: DataFrame):
+        self.df = df.toDF(*map(inner_name, range(len(df.columns))))
+        both = [carried(f.dataType, f.name) for f in df.schema]
+        self.kinds = [there for there, _ in both]
+        self.own = {place: back for place, (there, back) in enumerate(both) if there is not back}
+        """Columns that cross as another type, and their own."""
+
+    def column(self, place: int) -> Column:
+        """As it crosses."""
+        column = quoted(inner_name(place))
+        return column.cast(self.kinds[place]) if place in self.own else column
+
+
 @dataclass
 class Shipped:
     """Columns on their way to the tasks, and their places there: inside they are named by place."""
@@ -67,15 +91,20 @@ class Shipped:
     """Keys that something else stands for, and their own places."""
     query: int | None = None
     """as_of: the place of the column that is true for queries."""
+    own: dict[int, DataType] = field(default_factory=dict)
+    """Columns that cross as another type, and their own."""
 
     @staticmethod
     def of(df: DataFrame, columns: list[str] | None = None) -> Shipped:
         """All columns (names may be there twice), or those named."""
-        chosen = df if columns is None else df.select(*map(quoted, columns))
-        kinds = [f.dataType for f in chosen.schema]
-        places = {name: place for place, name in enumerate(chosen.columns)}
-        renamed = chosen.toDF(*map(inner_name, range(len(kinds))))
-        return Shipped(renamed, kinds, places, df.sparkSession.conf.get("spark.sql.session.timeZone"))
+        shown = Named(df)
+        places = list(range(len(df.columns))) if columns is None else [df.columns.index(name) for name in columns]
+        kinds = [shown.kinds[place] for place in places]
+        renamed = shown.df if columns is None and not shown.own else shown.df.select(
+            *[shown.column(place).alias(inner_name(k)) for k, place in enumerate(places)])
+        named = {df.columns[place]: k for k, place in enumerate(places)}
+        own = {k: shown.own[place] for k, place in enumerate(places) if place in shown.own}
+        return Shipped(renamed, kinds, named, df.sparkSession.conf.get("spark.sql.session.timeZone"), own=own)
 
     def add(self, name: str, column: Column, kind: DataType) -> None:
         self.places[name] = len(self.kinds)
@@ -98,8 +127,12 @@ class Shipped:
     def kind(self, name: str) -> DataType:
         return self.kinds[self.places[name]]
 
-    def types(self, names) -> pa.Schema:
-        return pa.schema([pa.field(name, arrow_type(self.kind(name), self.zone, name)) for name in names])
+    def types(self, request: Request) -> pa.Schema:
+        """Of what the plan needs. (A key may cross as another type, what is aggregated may not.)"""
+        for name in read_by(request):
+            if self.places[name] in self.own:
+                arrow_type(self.own[self.places[name]], self.zone, name)
+        return pa.schema([pa.field(name, arrow_type(self.kind(name), self.zone, name)) for name in request.needed])
 
     def by_key(self, keys: tuple[str, ...]) -> DataFrame:
         """The rows of each key in one partition."""
@@ -117,6 +150,8 @@ class Road:
     kinds: list[DataType]
     """Names and Spark types of the columns that come back."""
     settings: Settings
+    own: dict[int, DataType] = field(default_factory=dict)
+    """Columns that come back as another type than their own, and that one."""
 
     def run(self) -> DataFrame:
         giants = giant_keys(self)
@@ -135,7 +170,11 @@ class Road:
     def finished(self, df: DataFrame, task: Any) -> DataFrame:
         # Spark goes by position: to rename columns afterwards would cost it one more copy of every row
         plain = len({name.lower() for name in self.names}) == len(self.names)
-        found = df.mapInArrow(task, result_schema(list(zip(self.names if plain else self.job.names, self.kinds))))
+        names = self.names if plain else self.job.names
+        found = df.mapInArrow(task, result_schema(list(zip(names, self.kinds))))
+        if self.own:
+            columns = [(quoted(name), self.own.get(k)) for k, name in enumerate(names)]
+            found = found.select(*[c if kind is None else c.cast(kind).alias(n) for n, (c, kind) in zip(names, columns)])
         return found if plain else found.toDF(*self.names)
 
 
@@ -147,7 +186,7 @@ def rolling_road(df: DataFrame, asked: Request) -> Road:
     shipped = Shipped.of(df, None if event else list(asked.needed))
     width = len(shipped.kinds)
     request = deterministic(replace(asked, by=shipped.keys_of(asked.by)))
-    types = shipped.types(request.needed)
+    types = shipped.types(request)
     plan = make_plan(request, types)
     found = _answered(plan, types, shipped)
     listed = () if event else (*request.by, request.time)
@@ -167,7 +206,9 @@ def rolling_road(df: DataFrame, asked: Request) -> Road:
     )
     kinds = [*shipped.kinds[:width]] if event else [shipped.kind(name) for name in kept]
     kinds += _result_kinds(request, shipped, found)
-    return Road(shipped, job, [*kept, *(o.column for o in request.outputs)], kinds, settings)
+    places = range(width) if event else [shipped.places[name] for name in kept]
+    own = {k: shipped.own[place] for k, place in enumerate(places) if place in shipped.own}
+    return Road(shipped, job, [*kept, *(o.column for o in request.outputs)], kinds, settings, own)
 
 
 def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Road:
@@ -178,15 +219,11 @@ def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: st
             raise InputError(f"no column {name!r} in the queries; they have {', '.join(map(repr, queries.columns))}")
     asked.check_columns(df.columns, kept=queries.columns)
     _check_case(df, asked, queries.columns)
-    known = df.schema[asked.time].dataType
-    common = _common_time(queries.schema[query_time].dataType, known, query_time)
-    if common != known:  # aggregates may read the time as it is: the one to compare by stands beside it
-        moment = f"{asked.time} as {common.simpleString()}"
-        df, asked = df.withColumn(moment, quoted(asked.time).cast(common)), replace(asked, time=moment)
-    shipped = one_under_the_other(queries, df, asked, query_time, query_by)
+    common = _common_time(queries.schema[query_time].dataType, df.schema[asked.time].dataType, query_time)
+    shipped, asked = one_under_the_other(queries, df, asked, query_time, query_by, common)
     width = len(queries.columns)
     request = deterministic(replace(asked, by=shipped.keys_of(asked.by)))
-    types = shipped.types(request.needed)
+    types = shipped.types(request)
     plan = make_plan(request, types)
     found = _answered(plan, types, shipped)
     settings = settings_of(df.sparkSession)
@@ -201,37 +238,47 @@ def as_of_road(queries: DataFrame, df: DataFrame, asked: Request, query_time: st
         query=width,
     )
     kinds = shipped.kinds[:width] + _result_kinds(request, shipped, found)
-    return Road(shipped, job, [*queries.columns, *(o.column for o in request.outputs)], kinds, settings)
+    own = {place: kind for place, kind in shipped.own.items() if place < width}
+    return Road(shipped, job, [*queries.columns, *(o.column for o in request.outputs)], kinds, settings, own)
 
 
-def one_under_the_other(queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...]) -> Shipped:
+def one_under_the_other(
+    queries: DataFrame, df: DataFrame, asked: Request, query_time: str, query_by: tuple[str, ...], common: DataType
+) -> tuple[Shipped, Request]:
     """Queries and data as one: the queries' columns, whether it is a query, then what is needed of the data, with the key and time
     of both in the same columns."""
     from pyspark.sql import functions as F
 
-    known = {f.name: f.dataType for f in df.schema}
-    asking = {f.name: f.dataType for f in queries.schema}
-    shared = dict(zip((asked.time, *asked.by), (query_time, *query_by)))
-    for name, other in zip(asked.by, query_by):
-        _check_key(asking[other], known[name], other)
-    upper = [quoted(f"q{k}") for k in range(len(queries.columns))] + [F.lit(True)]
-    renamed = queries.toDF(*[f"q{k}" for k in range(len(queries.columns))])
-    place = {name: k for k, name in enumerate(queries.columns)}
+    asking, known = Named(queries), Named(df)
+    upper_place, lower_place = ({name: k for k, name in enumerate(each.columns)} for each in (queries, df))
+    time = asked.time
+    if df.schema[time].dataType != common:  # aggregates may read the time as it is: the one to compare by stands beside it
+        asked = replace(asked, time=f"{time} as {common.simpleString()}")
+    shared = dict(zip(asked.by, query_by))
+    for name, other in shared.items():
+        _check_key(queries.schema[other].dataType, df.schema[name].dataType, other)
+    width = len(queries.columns)
+    upper = [*map(asking.column, range(width)), F.lit(True)]
+    lower = [*[F.lit(None).cast(kind) for kind in asking.kinds], F.lit(False)]
+    own = dict(asking.own)
     for name in asked.needed:
-        if name in shared:
-            column = quoted(f"q{place[shared[name]]}")
-            upper.append(column.cast(known[name]) if name == asked.time else column)
-        else:
-            upper.append(F.lit(None).cast(known[name]))
-    lower = [F.lit(None).cast(f.dataType) for f in queries.schema] + [F.lit(False)]
-    lower += [quoted(name) for name in asked.needed]
+        if name == asked.time:
+            upper.append(asking.column(upper_place[query_time]).cast(common))
+            lower.append(known.column(lower_place[time]).cast(common))
+            continue
+        place = lower_place[name]
+        if place in known.own:
+            own[len(upper)] = known.own[place]
+        upper.append(asking.column(upper_place[shared[name]]) if name in shared else F.lit(None).cast(known.kinds[place]))
+        lower.append(known.column(place))
     names = [inner_name(k) for k in range(len(lower))]
-    both = renamed.select(*[c.alias(n) for c, n in zip(upper, names)]).unionAll(
-        df.select(*[c.alias(n) for c, n in zip(lower, names)])
+    both = asking.df.select(*[c.alias(n) for c, n in zip(upper, names)]).unionAll(
+        known.df.select(*[c.alias(n) for c, n in zip(lower, names)])
     )
     kinds = [f.dataType for f in both.schema]
-    places = {name: len(queries.columns) + 1 + k for k, name in enumerate(asked.needed)}
-    return Shipped(both, kinds, places, df.sparkSession.conf.get("spark.sql.session.timeZone"), query=len(queries.columns))
+    places = {name: width + 1 + k for k, name in enumerate(asked.needed)}
+    zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
+    return Shipped(both, kinds, places, zone, query=width, own=own), asked
 
 
 def deterministic(request: Request) -> Request:
@@ -241,13 +288,18 @@ def deterministic(request: Request) -> Request:
     plain = all(bound.operator.commutative and bound.operator.exact for bound in request.aggs.values())
     if plain and (request.as_of or request.ties == "peers") and not any(w.by_position for w in request.windows.values()):
         return request
+    keep = [name for name in dict.fromkeys(read_by(request)) if name not in (request.time, *request.by)]
+    return replace(request, order=tuple(keep))
+
+
+def read_by(request: Request) -> list[str]:
+    """The columns that are read for their values: all that are needed, but keys only if something else reads them too."""
     names = list(request.order)
     for bound in request.aggs.values():
         names += bound.needed
     for window in request.windows.values():
         names += window.needed
-    keep = [name for name in dict.fromkeys(names) if name not in (request.time, *request.by)]
-    return replace(request, order=tuple(keep))
+    return [*names, request.time]
 
 
 # ---- the types of results ------------------------------------------------------------------------------------------------
@@ -308,11 +360,12 @@ def _check_case(df: DataFrame, asked: Request, kept: list[str]) -> None:
     """Spark does not tell `Total` from `total`."""
     if str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
         return
-    lower = {name.lower(): name for name in kept}
+    lower = {name.lower(): f"the data's {name!r}" for name in kept}
     for output in asked.outputs:
         if output.column.lower() in lower:
-            raise InputError(f"the result column {output.column!r} and the data's {lower[output.column.lower()]!r} are the same to "
+            raise InputError(f"the result column {output.column!r} and {lower[output.column.lower()]} are the same to "
                              f"Spark; rename the aggregate {output.aggregate!r} or the window {output.window!r}")
+        lower[output.column.lower()] = f"the result {output.column!r}"
 
 
 def _common_time(asking: DataType, known: DataType, name: str) -> DataType:

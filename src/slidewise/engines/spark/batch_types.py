@@ -35,8 +35,33 @@ def arrow_type(kind: DataType, zone: str, name: str) -> pa.DataType:
         found = to_arrow_type(kind, **zoned)
     except (PySparkException, TypeError) as error:
         raise InputTypeError(f"column {name!r} of type {kind.simpleString()} cannot leave Spark for Python: {error}; drop it, or "
-                             "cast it to text and back") from None
+                             "cast it first, to a number or to text") from None
     return pa.timestamp(found.unit, zone) if pa.types.is_timestamp(found) and found.tz else found
+
+
+def carried(kind: DataType, name: str) -> tuple[DataType, DataType]:
+    """The type that a column crosses into Python in, and the one it has afterwards: its own twice, but Arrow has no intervals of
+    months, and they go as text. (To Spark, what a cast gives may be null.)"""
+    from pyspark.sql import types as T
+
+    def rebuilt(kind: DataType, as_text: bool) -> DataType:
+        if isinstance(kind, (T.YearMonthIntervalType, T.CalendarIntervalType)) and as_text:
+            return T.StringType()
+        if isinstance(kind, T.ArrayType):
+            return T.ArrayType(rebuilt(kind.elementType, as_text))
+        if isinstance(kind, T.MapType):
+            return T.MapType(rebuilt(kind.keyType, as_text), rebuilt(kind.valueType, as_text))
+        if isinstance(kind, T.StructType):
+            return T.StructType([T.StructField(f.name, rebuilt(f.dataType, as_text)) for f in kind])
+        return kind
+
+    try:
+        arrow_type(kind, "UTC", name)
+        return kind, kind
+    except InputTypeError:
+        text = rebuilt(kind, True)
+        arrow_type(text, "UTC", name)
+        return text, rebuilt(kind, False)
 
 
 def spark_type(kind: pa.DataType, name: str) -> DataType:

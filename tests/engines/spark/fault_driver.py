@@ -129,10 +129,10 @@ def run(spark, root: Path, given: dict[str, str], suffix: str) -> None:
     stream = spark.readStream.schema(DDL).option("maxFilesPerTrigger", 1).parquet(str(root / "in"))
     if "shuffle" in given:  # the same rows, in another order
         stream = stream.repartition(int(given["shuffle"]))
+    kind = {"results": given["results"], "control": root / "control"} if "results" in given else {"keep": "3m"}
     result = sw.rolling(
-        stream.mapInArrow(noted(str(root)), DDL), time="ts", by="card", windows={"w": "10m"}, watermark="5m", id="id",
-        aggs=aggregates(str(root)), order="id", buckets=4, results=given.get("results", "eager"),
-        control=root / "control" if "results" in given else None,
+        stream.mapInArrow(noted(str(root)), DDL), time="ts", by="card", windows={"w": "10m"}, watermark="2m", id="id",
+        aggs=aggregates(str(root)), order="id", buckets=4, **kind,
     )  # fmt: skip
     query = (
         result.writeStream.format("parquet")

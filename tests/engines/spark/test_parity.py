@@ -1,6 +1,6 @@
 """The same events on a frame, in a Spark batch and in a Spark stream: every window kind with every operator, one answer.
 
-The events have ties of time, nulls, NaN, and come out of order; micro-batches are cut at random and shuffled. Exact operators
+The events have ties of time, nulls, NaN (in keys too, where 0.0 is -0.0), and come out of order; micro-batches are cut at random and shuffled. Exact operators
 agree to the last bit, the others within rounding."""
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ WINDOWS = {
     "mark": sw.punctuation("paid"),
     "life": sw.lifetime(),
 }
-SCHEMA = PLAIN.append(pa.field("few", pa.int64())).append(pa.field("odd", pa.float64()))
-DDL = PLAIN_DDL + ", few long, odd double"
+SCHEMA = PLAIN.append(pa.field("few", pa.int64())).append(pa.field("odd", pa.float64())).append(pa.field("part", pa.float64()))
+DDL = PLAIN_DDL + ", few long, odd double, part double"
 
 
 class Range(NamedTuple):
@@ -122,15 +122,15 @@ FAMILIES = {
 }
 ASKED = {
     "words": {},
-    "more words": {"closed": "both"},
-    "in order": {"ties": "arrival"},
+    "more words": {"closed": "both", "by": ["card", "part"]},
+    "in order": {"ties": "arrival", "by": "part"},
     "exact floats": {"closed": "left"},
     "lists": {"closed": "neither"},
     "sketches": {"exclude_current": True},
     "own": {},
     "floats": {"closed": "left", "ties": "arrival"},
 }
-"""One way of taking ends, ties and the row itself for each family, so that all of them are met."""
+"""One way of taking ends, ties, keys and the row itself for each family, so that all of them are met."""
 
 
 def test_no_operator_is_left_out() -> None:
@@ -146,6 +146,7 @@ def arrived(seed: int) -> list[dict]:
     for row in rows:
         row["few"] = rng.choice([None, -1, 1, 2, 2])
         row["odd"] = rng.choice([None, math.nan, *(i / 8 for i in range(40))])
+        row["part"] = rng.choice([None, math.nan, 0.0, -0.0])
     clock, behind = -1, 0
     for row in rows:
         behind += row["ts"] < clock

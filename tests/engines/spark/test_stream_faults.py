@@ -1,5 +1,7 @@
 """Faults on a cluster of executors in processes of their own, nothing mocked: no event lost, none counted twice.
 
+Events come out of order, behind the watermark, further behind it than is kept, and some of them twice.
+
 One stream lives through all of them, because each start of a cluster takes long:
 
     driver   micro-batch   what happens
@@ -7,8 +9,8 @@ One stream lives through all of them, because each start of a cluster takes long
                   3        executor killed
                   4        driver killed inside
     second        4        again, with its rows in another order
-                  5        driver killed while the sink's log is being written: state is there, output is not
-    third         5        again
+                  5 ...    driver killed while the sink's log is being written: state is there, output is not
+    third         5 ...    again
                   6 ...    driver killed while the commit is being written: state and output are there
     fourth        ... 10   a trigger slower than idle workers live, then driver killed between micro-batches (while it is
                            idle: a worker and a driver of another stream killed, one that gives final results)
@@ -20,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -33,7 +36,7 @@ import psutil
 import pyarrow as pa
 import pytest
 from tests.conftest import ROOT as CHECKOUT
-from tests.engines.spark.streaming import cut, events, rows_of, sink_rows, table, ties, write_batches
+from tests.engines.spark.streaming import SECOND, cut, events, rows_of, sink_rows, table, ties, write_batches
 
 import slidewise as sw
 from slidewise.engines.spark.control import flush
@@ -45,6 +48,8 @@ SCHEMA = pa.schema([
     ("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64()), ("shop", pa.string()),
 ])  # fmt: skip
 PATIENCE = 600
+DELAY, KEEP = 120 * SECOND, 180 * SECOND
+"""As in the driver's program: watermark and keep."""
 
 
 class Driver:
@@ -131,17 +136,70 @@ def unfinished(log: Path, batch: int) -> bool:
 
 
 @dataclass
+class Fates:
+    """What becomes of the events of one micro-batch, by the rule of the contract."""
+
+    taken: list[dict] = field(default_factory=list)
+    apart: list[dict] = field(default_factory=list)
+    late: int = 0
+    double: int = 0
+
+
+def fates(pieces: list[list[dict]], keep: int | None, unseen: int | None = None) -> list[Fates]:
+    """The watermark of a micro-batch is the youngest time of the earlier ones less the delay. unseen: the number of one
+    that Spark ran no plan for again, and so learnt no times from."""
+    found, known, youngest = [], set(), None
+    for number, piece in enumerate(pieces):
+        watermark, fate = None if youngest is None else youngest - DELAY, Fates()
+        for row in piece:
+            if row["id"] in known:
+                fate.double += 1
+                continue
+            behind = watermark is not None and row["ts"] < watermark
+            fate.late += behind
+            if behind and (keep is None or row["ts"] < watermark - keep):
+                fate.apart.append(row)
+            else:
+                fate.taken.append(row)
+                known.add(row["id"])
+        found.append(fate)
+        if number != unseen:
+            youngest = max([row["ts"] for row in piece] + ([] if youngest is None else [youngest]))
+    return found
+
+
+def with_doubles(pieces: list[list[dict]], common: int, keep: int | None) -> list[list[dict]]:
+    """Some events come again: in their own micro-batch, and in the next ones, where they are late at most, not too late.
+
+    common: pieces behind so many may not follow each other, and have doubles only of those before."""
+    rng, told = random.Random(7), fates(pieces, keep)
+    sent = [list(piece) for piece in pieces]
+    for number in range(1, len(pieces)):
+        youngest = max(row["ts"] for piece in pieces[:number] for row in piece)
+        first = min(number, common)
+        earlier = [row for fate in told[max(0, first - 3) : first] for row in fate.taken
+                   if row["ts"] >= youngest - DELAY - (keep or 0)]  # fmt: skip
+        again = rng.sample(earlier, min(2, len(earlier))) + told[number].taken[-1:]
+        for row in again:
+            sent[number].insert(rng.randrange(1, len(sent[number]) + 1), row)
+    return sent
+
+
+@dataclass
 class Life:
     """What happened to the stream."""
 
     root: Path
     pieces: list[list[dict]]
+    keep: int | None = KEEP
     attempts: dict[str, list[dict]] = field(default_factory=dict)
     orders: dict[str, list[list[int]]] = field(default_factory=dict)
     in_sinks_log: int | None = None
     """The micro-batch in whose sink's log the driver was killed."""
     in_commit: int | None = None
     """The micro-batch in whose commit the driver was killed."""
+    left: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """What was there of that micro-batch when the driver was dead."""
     after_idle: int = 0
     """The micro-batch that came after the workers had been idle."""
     finals: Life | None = None
@@ -158,14 +216,39 @@ class Life:
 
     def hold(self, batch: int) -> None:
         """Whoever lifts the first event of this micro-batch tells so and waits."""
-        number = self.pieces[batch][0]["id"]
+        number = self.first(batch)
         (self.root / f"hold-{number}").write_text("")
         (self.root / ".watch").write_text(str(number))
         os.replace(self.root / ".watch", self.root / "watch")
         (self.root / "pids").unlink(missing_ok=True)
 
     def release(self, batch: int) -> None:
-        (self.root / f"hold-{self.pieces[batch][0]['id']}").unlink()
+        (self.root / f"hold-{self.first(batch)}").unlink()
+
+    def first(self, batch: int) -> int:
+        """An event that is lifted in this micro-batch: one of its own; of final results, one that the watermark passes then."""
+        told = fates(self.pieces, self.keep)
+        if self.keep is not None:
+            return told[batch].taken[0]["id"]
+        low, high = (max(row["ts"] for piece in self.pieces[:k] for row in piece) - DELAY for k in (batch - 1, batch))
+        return next(row["id"] for fate in told[:batch] for row in fate.taken if low + SECOND < row["ts"] < high - SECOND)
+
+    def fates(self, *pieces: int) -> list[Fates]:
+        """What must have become of the events of these pieces, one after the other."""
+        return fates([self.pieces[number] for number in pieces], self.keep, self.in_commit)
+
+    def there(self, batch: int) -> dict[str, bool]:
+        """What is there of a micro-batch: what it was to read, state, files, the log that names them, the commit."""
+        out, checkpoint = self.root / "out", self.root / "checkpoint"
+        named = {Path(json.loads(line)["path"]).name for log in (out / "_spark_metadata").iterdir()
+                 if log.name.removesuffix(".compact").isdigit() for line in log.read_text().splitlines()[1:]}  # fmt: skip
+        return {
+            "offsets": (checkpoint / "offsets" / str(batch)).is_file(),
+            "state": any(checkpoint.glob(f"state/0/*/{batch + 1}[._]*")),
+            "unnamed files": any(path.name not in named for path in out.glob("part-*.parquet")),
+            "sink's log": any((out / "_spark_metadata").glob(f"{batch}*")),
+            "commit": self.committed(batch),
+        }
 
     def committed(self, batch: int) -> bool:
         return (self.root / "checkpoint" / "commits" / str(batch)).is_file()
@@ -220,11 +303,12 @@ def live_with_final_results(life: Life, driver: Callable[..., Driver]) -> None:
 @pytest.fixture(scope="module")
 def life(tmp_path_factory) -> Iterator[Life]:
     root = tmp_path_factory.mktemp("life")
-    rows = events(300, seed=21, jitter=120, cards=10)
+    rows = events(300, seed=24, jitter=500, cards=10)
     assert ties(rows) > 40
     for row in rows:  # none of the numbers that workers warm up with
         row["id"] += 1000
-    found = Life(root, cut(rows, 5, 15), finals=Life(root / "finals", cut(rows, 6, 5)))
+    finals = Life(root / "finals", with_doubles(cut(rows, 6, 5), 5, None), keep=None)
+    found = Life(root, with_doubles(cut(rows, 5, 15), 11, KEEP), finals=finals)
     for number in range(10):
         found.put(number)
     drivers: list[Driver] = []
@@ -237,6 +321,18 @@ def life(tmp_path_factory) -> Iterator[Life]:
         """The micro-batch is on its way and held; those before it have told their counts."""
         which.wait(lambda: any(one["batch"] == batch for one in found.told()), f"batch {batch}")
         which.wait(lambda: batch - 1 in found.reports() or batch - 1 == found.in_commit, f"the counts of batch {batch - 1}")
+
+    def caught(which: Driver, log: Path, batch: int, end: int) -> int:
+        """Kill it while it writes this log for the micro-batch that is held; whoever is too slow for one tries the next."""
+        while True:
+            if batch + 1 < 10:
+                found.hold(batch + 1)
+            found.release(batch)
+            if which.kill_while_writing(log, batch):
+                return batch
+            batch += 1
+            assert batch < end, f"{log.name} was not caught while it was written"
+            reached(which, batch)
 
     try:
         found.hold(1)
@@ -267,26 +363,13 @@ def life(tmp_path_factory) -> Iterator[Life]:
         second = driver(shuffle=3)
         reached(second, 5)
         found.orders["second"] = found.order(4)[len(found.orders["first"]) :]
-        found.release(5)
-        if second.kill_while_writing(root / "out" / "_spark_metadata", 5):
-            found.in_sinks_log = 5
-            assert not any(row["revision"] == 5 for row in found.out()) and not found.committed(5)
-        else:
-            second.wait(lambda: 5 in found.reports(), "the counts of batch 5")
-            second.kill()
+        found.in_sinks_log = caught(second, root / "out" / "_spark_metadata", 5, 8)
+        found.left["sink's log"] = found.there(found.in_sinks_log)
 
-        batch = 6
-        found.hold(batch)
         third = driver()
-        while found.in_commit is None:  # whoever is too slow for one commit tries the next
-            assert batch < 10, "no commit was caught while it was written"
-            reached(third, batch)
-            held, batch = batch, batch + 1
-            found.hold(batch) if batch < 10 else None
-            found.release(held)
-            if third.kill_while_writing(root / "checkpoint" / "commits", held):
-                found.in_commit = held
-        assert any(row["revision"] == found.in_commit for row in found.out()), "the results were out"
+        reached(third, found.in_sinks_log + 1)
+        found.in_commit = caught(third, root / "checkpoint" / "commits", found.in_sinks_log + 1, 10)
+        found.left["commit"] = found.there(found.in_commit)
         for path in root.glob("hold-*"):
             path.unlink()
 
@@ -342,41 +425,68 @@ def test_a_batch_was_replayed_in_another_row_order(life: Life) -> None:
     assert [i for task in after for i in task] != ids and len(after) > 1
 
 
+def test_the_driver_was_killed_while_the_sinks_log_was_written(life: Life) -> None:
+    """State and files were there, and nothing named the files: the micro-batch ran again."""
+    assert life.left["sink's log"] == {
+        "offsets": True, "state": True, "unnamed files": True, "sink's log": False, "commit": False}  # fmt: skip
+    assert life.in_sinks_log in life.reports()
+
+
 def test_the_driver_was_killed_in_the_commit(life: Life) -> None:
-    assert life.in_commit is not None
-    assert life.in_commit not in life.reports(), "its output was there: Spark ran no plan for it again"
-    assert len([row for row in life.out() if row["revision"] == life.in_commit]) >= len(life.pieces[life.in_commit])
+    """The results were out: Spark ran no plan for it again."""
+    there = life.left["commit"]
+    assert (there["offsets"], there["state"], there["sink's log"], there["commit"]) == (True, True, True, False)
+    assert life.in_commit not in life.reports()
+    fate = life.fates(*range(11))[life.in_commit]
+    out = {row["id"] for row in life.out() if row["revision"] == life.in_commit}
+    assert out >= {row["id"] for row in (*fate.taken, *fate.apart)}
+
+
+MAIN, COPY = (*range(12), 13), (*range(11), 12, 14)
+"""The pieces that the stream and its copy went on with."""
 
 
 def test_no_event_is_lost_and_none_counted_twice(life: Life) -> None:
-    reports = life.reports()
+    reports, told = life.reports(), life.fates(*MAIN)
     assert set(reports) == set(range(13)) - {life.in_commit}
-    pieces = {batch: life.pieces[batch] for batch in range(12)} | {12: life.pieces[13]}
     for batch, counts in reports.items():
-        assert sum(c["in"] for c in counts) == sum(c["accepted"] for c in counts) == len(pieces[batch])
-        assert sum(c["out"] for c in counts) == sum(row["revision"] == batch for row in life.out())
-        assert sum(c["double"] for c in counts) == 0
+        fate, all_of = told[batch], {name: sum(c[name] for c in counts) for name in counts[0]}
+        wanted = {"in": len(life.pieces[MAIN[batch]]), "accepted": len(fate.taken), "side": len(fate.apart), "late": fate.late,
+                  "double": fate.double, "out": sum(row["revision"] == batch for row in life.out())}  # fmt: skip
+        assert {name: all_of[name] for name in wanted} == wanted, batch
+    for name, least in (("double", 20), ("late", 60), ("side", 10), ("touched", 100)):
+        assert sum(c[name] for c in life.counts()) > least, f"{name}: the events are meant to make trouble"
     again = [(row["id"], row["revision"]) for row in life.out()]
     assert len(set(again)) == len(again), "no result twice in a micro-batch"
-    assert {row["id"] for row in life.out()} == {row["id"] for piece in pieces.values() for row in piece}
+    assert {row["id"] for row in life.out()} == {row["id"] for number in MAIN for row in life.pieces[number]}
+    assert_apart(life.out(), told)
+
+
+def assert_apart(found: list[dict], told: list[Fates]) -> None:
+    """Events that come too late are handed out once, as they are."""
+    beside = [row for row in found if row["late"]]
+    assert sorted(row["id"] for row in beside) == sorted(row["id"] for fate in told for row in fate.apart)
+    assert all(row["n_w"] is None and row["line_w"] is None for row in beside)
 
 
 def assert_ends_as_a_frame(found: list[dict], rows: list[dict]) -> None:
     aggs = {"total": sw.sum("amount"), "n": sw.count("id"), "tail": sw.last("shop"), "line": sw.concat("shop", sep="")}
     expected = sw.rolling(table(rows, SCHEMA), time="ts", by="card", windows={"w": "10m"}, aggs=aggs, order="id")
-    last = {row["id"]: row for row in sorted(found, key=lambda row: row["revision"])}
+    last = {row["id"]: row for row in sorted(found, key=lambda row: row["revision"]) if not row["late"]}
     for row in rows_of(expected):
         assert {name: last[row["id"]][name] for name in row} == row
     assert last.keys() == {row["id"] for row in rows}
 
 
 def test_the_last_word_is_that_of_a_frame(life: Life) -> None:
-    assert_ends_as_a_frame(life.out(), [row for piece in [*life.pieces[:12], life.pieces[13]] for row in piece])
+    assert_ends_as_a_frame(life.out(), [row for fate in life.fates(*MAIN) for row in fate.taken])
 
 
 def test_a_copied_checkpoint_that_went_another_way(life: Life) -> None:
     begun = [row for row in life.out() if row["revision"] <= 10]
-    assert_ends_as_a_frame(begun + life.out("-copy"), [row for k in (*range(11), 12, 14) for row in life.pieces[k]])
+    told = life.fates(*COPY)
+    assert_ends_as_a_frame(begun + life.out("-copy"), [row for fate in told for row in fate.taken])
+    assert_apart(begun + life.out("-copy"), told)
 
 
 def test_engines_were_rebuilt_from_the_log(life: Life) -> None:
@@ -401,7 +511,11 @@ def test_final_results_come_once_whatever_is_killed(life: Life) -> None:
     finals = life.finals
     attempts = finals.attempts["worker"]
     assert attempts[0]["attempt"] == 0 and attempts[-1]["attempt"] >= 1
-    rows = [row for piece in finals.pieces for row in piece]
-    assert 0 < len(finals.before_flush) < len(rows), "some results waited for the end"
-    assert len(finals.out()) == len(rows), "each came once"
+    told = finals.fates(*range(5))
+    rows = [row for fate in told for row in fate.taken]
+    early = [row for row in finals.before_flush if not row["late"]]
+    assert 0 < len(early) < len(rows), "some results waited for the end"
+    assert len([row for row in finals.out() if not row["late"]]) == len(rows), "each came once"
+    assert sum(fate.double for fate in told) > 5
     assert_ends_as_a_frame(finals.out(), rows)
+    assert_apart(finals.out(), told)

@@ -1,7 +1,7 @@
 """The same events on a frame, in a Spark batch and in a Spark stream: every window kind with every operator, one answer.
 
-The events have ties of time, nulls, NaN (in keys too, where 0.0 is -0.0), and come out of order; micro-batches are cut at random and shuffled. Exact operators
-agree to the last bit, the others within rounding."""
+The events have ties of time, nulls, NaN (in keys too, where 0.0 is -0.0), and come out of order; micro-batches are cut at random
+and shuffled. Exact operators agree to the last bit, the others within rounding."""
 
 from __future__ import annotations
 

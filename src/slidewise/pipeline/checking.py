@@ -111,7 +111,8 @@ def _plan(document: Document, arguments: dict[str, Any], columns: pa.Schema | No
     try:
         ask(known, stream)
     except SlidewiseError as error:
-        found = Problem(about(str(error), document.job, ask, known, stream), str(error))
+        key = about(str(error), document.job, ask, known, stream)
+        found = Problem(key, str(error).removeprefix(f"{key[-1]}: ") if key else str(error))
         raise document.origin.error([found]) from None
 
 

@@ -67,6 +67,11 @@ def _not_in_the_file(document: Document, source: schema.Source, declared: pa.Sch
     here = document.job.engine == "local"  # by name, to the letter; Spark does not look at capitals
     known = {name if here else name.strip().lower() for name in names}
     missing = [name for name in declared.names if (name if here else name.lower()) not in known]
+    for sep in ";\t|" if missing and len(names) == 1 and isinstance(source, schema.CsvSource) else "":
+        if sep in names[0]:
+            shown = sep.replace("\t", "\\t")
+            told = f'the columns of "{path}" stand apart by "{shown}"; write options = {{ sep = "{shown}" }}'
+            return [Problem((*key, "path"), told)]
     return [Problem((*key, "schema", name), f'"{path}" has no column "{name}"{meant(name, names)}') for name in missing]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from slidewise.pipeline.reading import Document
 from slidewise.pipeline.schema import Job, ReplaySource, WindowTable
 from slidewise.windows import spec
 
+_ROWS = re.compile(r"^\s*(\d+)\s*(?:r|rows?)\s*$")
 KINDS = ("time", "rows", "tumbling", "session", "delta", "punctuation", "lifetime")
 
 
@@ -28,6 +30,10 @@ def windows_of(job: Job, found: list[Problem]) -> list[spec.Window] | dict[str, 
     for key, value in items:
         try:
             made[key] = _window(value)
+            twice = next((k for k in made if k != key and isinstance(k, int) and made[k].label == made[key].label), None)
+            if twice is not None:
+                told = f'is windows[{twice}] again; leave one out, or give both names: windows = {{ a = "1h", b = "1h" }}'
+                found.append(Problem(("windows", key), told))
         except SlidewiseError as error:
             found.append(Problem(("windows", key), str(error)))
     if not job.windows:
@@ -36,6 +42,8 @@ def windows_of(job: Job, found: list[Problem]) -> list[spec.Window] | dict[str, 
 
 
 def _window(value: str | int | float | WindowTable) -> spec.Window:
+    if isinstance(value, str) and (rows := _ROWS.match(value)):
+        raise operators.wrong(f'cannot read "{value}"; did you mean {{ rows = {rows[1]} }}?')
     if not isinstance(value, WindowTable):
         return spec.window(value)
     given = [kind for kind in KINDS if getattr(value, kind) not in (None, False)]

@@ -78,6 +78,8 @@ def _check_parameters(name: str, maker: Operator | Callable, given: dict[str, An
 
 def _of_library(name: str) -> Callable:
     if name not in OPERATORS:
+        if percentile := re.fullmatch(r"[pP](\d\d)", name):
+            raise wrong(f'no operator "{name}"; did you mean "quantile(..., q=0.{percentile[1]})"?', "operator")
         raise wrong(f'no operator "{name}"{meant(name, [*OPERATORS, "file.py:name"])}', "operator")
     return OPERATORS[name]
 
@@ -158,12 +160,22 @@ def _from_text(text: str) -> dict[str, Any]:
     for part in _split(match["arguments"] or ""):
         name, equals, value = part.partition("=")
         if not equals or not _WORD.match(name.strip()):
-            told["columns"].append(_read(part.strip(), text))
+            told["columns"].append(_column(_read(part.strip(), text), match["name"], text))
         elif name.strip() in told:
             raise wrong(f'"{name.strip()}" stands twice in "{text}"')
         else:
             told[name.strip()] = _read(value.strip(), text)
     return told
+
+
+def _column(value: Any, name: str, whole: str) -> str:
+    if isinstance(value, str):
+        return value
+    maker = OPERATORS.get(name)
+    known = [] if maker is None or isinstance(maker, Operator) else list(inspect.signature(maker).parameters.values())
+    own = [parameter.name for parameter in known if parameter.name not in OWN_KEYS and parameter.kind == parameter.KEYWORD_ONLY]
+    hint = f", such as {own[0]}=..." if own else ""
+    raise wrong(f'"{whole}": {value} is no column, and parameters are given by name{hint}')
 
 
 def _split(arguments: str) -> Iterator[str]:
@@ -186,6 +198,8 @@ def _split(arguments: str) -> Iterator[str]:
 
 
 def _read(text: str, whole: str) -> Any:
+    if text in ("True", "False"):
+        raise wrong(f'"{whole}": write {text.lower()}, as everywhere in a job file, or quotes around the name of a column')
     if _WORD.match(text) and text not in ("true", "false", "inf", "nan"):
         return text
     if text == "*":
@@ -193,4 +207,5 @@ def _read(text: str, whole: str) -> Any:
     try:
         return tomllib.loads(f"v = {text}")["v"]
     except tomllib.TOMLDecodeError:
-        raise wrong(f'cannot read {text!r} in "{whole}"; put quotes around names with spaces or signs in them') from None
+        told = "aggregates and where= take columns, so let the source have one with that in it"
+        raise wrong(f'cannot read {text!r} in "{whole}"; {told}; names with spaces or signs stand in quotes') from None

@@ -26,10 +26,25 @@ class Problem:
         return text
 
 
+_ELSEWHERE = {
+    "file": "path", "folder": "path", "dir": "path", "aggs": "aggregates", "agg": "aggregates", "func": "operator",
+    "group_by": "by", "groupby": "by", "key": "by", "keys": "by", "partition_by": "by", "timestamp": "time", "ts": "time",
+    "event_time": "time", "type": "format", "bootstrap_servers": "servers", "brokers": "servers", "subscribe": "topic",
+    "range": "time", "length": "time", "duration": "time", "size": "time", "config": "conf", "jars": "packages",
+    "avg": "mean", "average": "mean", "stddev": "std", "variance": "var", "stdev": "std", "percentile": "quantile",
+    "percentile_approx": "quantile", "corr": "correlation", "cov": "covariance", "nunique": "approx_distinct",
+    "count_distinct": "approx_distinct", "approx_count_distinct": "approx_distinct", "n_unique": "approx_distinct",
+    "collect_list": "collect", "collect_set": "collect_distinct", "prod": "product", "max_by": "argmax", "min_by": "argmin",
+    "postgres": "jdbc", "postgresql": "jdbc", "mysql": "jdbc", "sqlite": "jdbc", "print": "console", "stdout": "console",
+}  # fmt: skip
+"""What things are called in pandas, Polars, SQL and Spark, and here."""
+
+
 def meant(given: str, known: Iterable[str]) -> str:
-    """`; did you mean "column"?` if something known is close, otherwise what is known."""
+    """`; did you mean "column"?` if something known is close or has this name elsewhere, otherwise what is known."""
     known = [str(word) for word in known]
-    close = difflib.get_close_matches(given, known, 1, cutoff=0.6) or [k for k in known if k.lower() == given.lower()]
+    close = [k for k in known if k.lower() == given.lower() or k == _ELSEWHERE.get(given.lower())]
+    close = close or difflib.get_close_matches(given, known, 1, cutoff=0.6)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; there is {listed(known)}" if known else ""

@@ -101,7 +101,9 @@ def _text(path: Path) -> str:
     except IsADirectoryError:
         raise JobError(f"{path} is a folder, not a job file{_neighbours(path / 'x')}") from None
     except UnicodeDecodeError as error:
-        raise JobError(f"{path.name} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
+        line = error.object.count(b"\n", 0, error.start) + 1
+        told = f"not UTF-8 text (a byte {error.object[error.start]:#04x}); save it in that encoding"
+        raise JobError(f"{path.name}, line {line}: {told}") from None
     except OSError as error:
         raise JobError(f"cannot read {path}: {error.strerror}") from None
 

@@ -369,7 +369,7 @@ class Job(Table, kw_only=True):
     emit: Literal["event", "slide", "latest"] = "event"
     """A row for each row, for each key and boundary, or for each key."""
     origin: str | int | None = None
-    """Where boundaries are counted from."""
+    """Where boundaries are counted from: `"2026-01-05"`, a length of time after 1970 such as `"15m"`, or a number."""
     algorithm: str = "auto"
     """Batches: `auto`, or one of `slidewise algorithms`. Streams have one structure for all; `slidewise explain` tells which."""
     prefer: Literal["throughput", "latency", "memory"] = "throughput"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import inspect as kinds
 
+from slidewise.pipeline import schema
 from slidewise.pipeline.positions import Path
 from slidewise.pipeline.problems import Problem, listed, meant
 from slidewise.pipeline.secrets import STARS, is_secret
@@ -77,12 +78,25 @@ def _struct(value: dict, struct: kinds.StructType, path: Path, tag: str | None =
             yield from problems_of(inner, fields[key].type, (*path, key))
         else:
             hint = meant(key, [*((tag,) if tag else ()), *fields])
+            hint = hint if hint.endswith("?") else _belongs(key, path) or hint
             hints += hint
             yield Problem((*path, key), f"unknown key{hint}")
     for name, field in fields.items():
         # A key that was meant by another one is not missing as well.
         if field.required and name not in value and f'"{name}"?' not in hints:
-            yield Problem(path, f'needs the key "{name}"')
+            inside = [] if path else [table for table, inner in value.items() if isinstance(inner, dict) and name in inner]
+            hint = f" above the first table; it stands in [{inside[0]}]" if inside else ""
+            yield Problem(path, f'needs the key "{name}"{hint}')
+
+
+def _belongs(key: str, path: Path) -> str:
+    """Where a key stands that is none of this table: TOML takes it into whatever table was opened last."""
+    if path and key in schema.Job.__struct_fields__:
+        return "; it is a key of the job: put it above the first table"
+    if path != ("stream",) and key in schema.StreamTable.__struct_fields__:
+        return "; it belongs to [stream]"
+    sinks = [str(kind.__struct_config__.tag) for kind in get_args(schema.Sink) if key in kind.__struct_fields__]
+    return f"; only {', '.join(sinks[:-1])} and {sinks[-1]} have it" if path == ("sink",) and len(sinks) > 1 else ""
 
 
 def _list(value: list, members: tuple[kinds.Type, ...], path: Path) -> Iterator[Problem]:
@@ -91,7 +105,7 @@ def _list(value: list, members: tuple[kinds.Type, ...], path: Path) -> Iterator[
             for number, inner in enumerate(value):
                 yield from problems_of(inner, member.item_type, (*path, number))
             return
-    yield Problem(path, f"must be {_wanted(members)}, not a list")
+    yield Problem(path, f"must be {_wanted(members)}, not a list{_written(path)}")
 
 
 def _scalar(value: Any, members: tuple[kinds.Type, ...], path: Path) -> Iterator[Problem]:
@@ -102,7 +116,15 @@ def _scalar(value: Any, members: tuple[kinds.Type, ...], path: Path) -> Iterator
     words = [str(word) for member in members if isinstance(member, kinds.LiteralType) for word in member.values]
     hint = meant(value, words) if isinstance(value, str) and words else ""
     shown = STARS if any(is_secret(str(part)) for part in path) else _shown(value)
-    yield Problem(path, f"must be {_wanted(members)}, not {shown}{hint if hint.endswith('?') else ''}")
+    if any(isinstance(m, kinds.ListType) and not list(problems_of([value], m, path)) for m in members):
+        hint = f"; did you mean [{shown}]?"
+    if isinstance(value, datetime.date) and any(isinstance(member, kinds.StrType) for member in members):
+        hint = f'; did you mean "{value}"?'
+    yield Problem(path, f"must be {_wanted(members)}, not {shown}{hint if hint.endswith('?') else _written(path)}")
+
+
+def _written(path: Path) -> str:
+    return '; write it like { ts = "timestamp", amount = "double" }' if path[-1:] == ("schema",) else ""
 
 
 def _fits(value: Any, kind: kinds.Type) -> bool:

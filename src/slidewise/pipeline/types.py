@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from slidewise.errors import InputError
-from slidewise.pipeline.problems import meant
+from slidewise.pipeline.problems import listed, meant
 
 _SIMPLE: Mapping[str, tuple[pa.DataType, str]] = {
     "boolean": (pa.bool_(), "boolean"),
@@ -60,8 +60,9 @@ def arrow_and_spark(name: str) -> tuple[pa.DataType, str]:
     if match := _ARRAY.match(text):
         arrow, spark = arrow_and_spark(match[1])
         return pa.list_(arrow), f"array<{spark}>"
-    hint = meant(text, [*_SIMPLE, *_OTHER_NAMES, "decimal(10,2)", "array<string>"])
-    raise InputError(f'no type "{name}"{hint}')
+    shown = [*_SIMPLE, "decimal(10,2)", "array<string>"]
+    hint = meant(text, [*shown, *_OTHER_NAMES])
+    raise InputError(f'no type "{name}"{hint if hint.endswith("?") else f"; there is {listed(shown)}"}')
 
 
 def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:

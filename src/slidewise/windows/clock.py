@@ -190,7 +190,11 @@ def _moment_ns(value, zone: str | None) -> int:
         try:
             value = datetime.datetime.fromisoformat(value)
         except ValueError:
-            return nanoseconds(value, "origin")
+            try:
+                return nanoseconds(value, "origin")
+            except InputError:
+                told = 'is no date such as "2024-01-01", and no length of time after the epoch such as "15m"'
+                raise InputError(f"origin: {value!r} {told}") from None
     rest = 0
     if hasattr(value, "to_datetime64"):  # pandas
         if getattr(value, "tzinfo", None) is not None:

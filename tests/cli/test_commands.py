@@ -206,8 +206,16 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     assert "Not usable yet: a window on Arrow" in done.stdout
 
 
-def test_a_reader_that_leaves_early() -> None:
-    command = f"{sys.executable} -m slidewise algorithms | head -1"
+@pytest.mark.parametrize("command", ["algorithms | head -1", "algorithms --json | true", "--help | true", "bench --list | true"])
+def test_a_reader_that_leaves_early(command: str) -> None:
+    command = f"set -o pipefail; {sys.executable} -m slidewise {command}"
+    environment = {**os.environ, "PYTHONPATH": _path()}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nobody_reads() -> None:
+    command = f"{sys.executable} -m slidewise algorithms --json >&-"
     environment = {**os.environ, "PYTHONPATH": _path()}
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, "")

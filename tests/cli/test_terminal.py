@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import re
 import sys
 import threading
 from types import SimpleNamespace
@@ -9,7 +10,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+import slidewise as sw
 from slidewise.cli import terminal
+from slidewise.cli.app import algorithms
 from slidewise.cli.jobs import _ended, _show
 from slidewise.pipeline import Step, Summary
 from slidewise.pipeline.progress import tasks_told
@@ -124,6 +127,19 @@ def test_rows_that_are_wider_than_a_terminal(monkeypatch: pytest.MonkeyPatch) ->
         shown = sys.stdout.getvalue().splitlines()
         assert len(shown) == lines
         assert all(len(line) < 100 for line in shown)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_algorithms_in_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """No word is cut in two, however narrow it is."""
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    for name, value in (("TERM", "xterm-256color"), ("COLUMNS", str(width)), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    algorithms()
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", sys.stdout.getvalue())
+    assert max(map(len, shown.splitlines())) <= width
+    for info in sw.algorithms():
+        assert all(word in shown for word in (info.name, *info.offers, *info.stores.split(), *info.paper.split()))
 
 
 def test_what_a_batch_ends_with() -> None:

@@ -108,9 +108,8 @@ def algorithms(as_json: AsJson = False) -> None:
     if as_json:
         terminal.print_json([_plain(info) for info in found])
         return
-    shown = terminal.table("algorithm", "events come", "combines for a window of n", "needs", "also offers", "keeps", "paper")
-    for info in found:
-        shown.add_row(
+    rows = [
+        [
             info.name,
             "in any order" if info.order == "any" else "in order",
             "\n".join(f"{what}: {bound}" for what, bound in info.bounds.items()),
@@ -118,8 +117,10 @@ def algorithms(as_json: AsJson = False) -> None:
             "\n".join(info.offers) or "-",
             info.stores,
             info.paper,
-        )
-    terminal.console().print(shown)
+        ]
+        for info in found
+    ]
+    terminal.show(["algorithm", "events come", "combines for a window of n", "needs", "also offers", "keeps", "paper"], rows)
 
 
 def _plain(info: Any) -> dict[str, Any]:

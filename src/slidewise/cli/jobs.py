@@ -15,8 +15,6 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
-from rich.console import Console
-from rich.text import Text
 
 from slidewise.cli import terminal
 from slidewise.cli.outcome import OK
@@ -124,22 +122,8 @@ def _rate(a_second: float) -> str:
 
 
 def _show(table: pa.Table, title: str) -> None:
-    """A line a row; where that is wider than the terminal, a block a row with a line for each column."""
     rows = [["" if value is None else str(value) for value in row.values()] for row in table.to_pylist()]
-    shown, console = terminal.table(*table.column_names, title=title or None), terminal.console()
-    for row in rows:
-        shown.add_row(*map(Text, row))
-    wide = Console(width=1_000_000).measure(shown).maximum
-    if not sys.stdout.isatty():
-        console.width = max(console.width, wide)
-    elif wide > console.width:
-        shown = terminal.table("", "", title=title or None)
-        shown.show_header = False
-        for row in rows:
-            for name, value in zip(table.column_names, row):
-                shown.add_row(Text(name, style="bold"), Text(value))
-            shown.add_row()
-    console.print(shown)
+    terminal.show(table.column_names, rows, title or None)
 
 
 @contextlib.contextmanager

@@ -33,14 +33,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with _warnings_in_a_line():
             result = app(args=given, prog_name="slidewise", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever called
+            sys.stdout.flush()
         if result == _CAUGHT:
             return told("interrupted", FAILED)
         return result if isinstance(result, int) else OK
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it closes the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
+        return _left()
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # Typer has seen it first
+            return _left()
+        raise
     except KeyboardInterrupt:
         return told("interrupted", FAILED)
     except JobError as error:
@@ -49,6 +52,12 @@ def main(arguments: list[str] | None = None) -> int:
         return told(str(error), FAILED)
     except Exception as error:
         return _unforeseen(error)
+
+
+def _left() -> int:
+    """Whoever read our output has seen enough. Python would complain once more when it closes the pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from slidewise.pipeline import Step
@@ -40,6 +41,25 @@ def table(*columns: str, title: str | None = None) -> Table:
     for column in columns:
         made.add_column(column, overflow="fold")
     return made
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
+    """A line a row; where that is wider than the terminal, a block a row with a line for each column."""
+    rows = list(rows)
+    shown, out = table(*columns, title=title), console()
+    for row in rows:
+        shown.add_row(*map(Text, row))
+    wide = Console(width=1_000_000).measure(shown).maximum
+    if not sys.stdout.isatty():
+        out.width = max(out.width, wide)  # nobody folds it there
+    elif wide > out.width:
+        shown = table("", "", title=title)
+        shown.show_header = False
+        for row in rows:
+            for name, value in zip(columns, row):
+                shown.add_row(Text(name, style="bold"), Text(value))
+            shown.add_row()
+    out.print(shown)
 
 
 class Progress:

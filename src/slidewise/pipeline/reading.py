@@ -111,7 +111,8 @@ def _text(path: Path) -> str:
 def _neighbours(path: Path) -> str:
     folder = path.parent
     names = sorted(p.name for p in folder.glob("*.toml")) if folder.is_dir() else []
-    return problems.meant(path.name, names) if names else ""
+    hint = problems.meant(path.name, names)
+    return hint if len(names) <= 10 or hint.endswith("?") else ""
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:

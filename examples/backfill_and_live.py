@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
     # slidewise run payments.toml --set mode=batch --set engine=local ...
     backfill = run(load(job, ["mode=batch", "engine=local", "sink={format='memory'}"])).table
     # slidewise run payments.toml
-    summary = run(load(job))
+    summary = run(load(job), log=folder / "spark.log")  # Spark says much that nobody asked for
     print(f"live: {len(summary.steps)} micro-batches, {summary.counts['out']} results for {summary.rows} payments")
     live = ds.dataset(folder / "live", format="parquet", partitioning="hive").to_table()
 

@@ -20,7 +20,7 @@ def readings(seconds: int = 3600, seed: int = 3) -> pa.Table:
     rows = [
         {"t": t, "sensor": name, "celsius": base + 5 * math.sin(t / 300) + chance.gauss(0, 0.2)}
         for name, base in (("boiler", 20.0), ("pump", 45.0))
-        for t in range(seconds)
+        for t in range(1, seconds + 1)  # a minute is (0, 60]: its end belongs to it
     ]
     rows[1234]["celsius"] = 95.0  # the boiler, for a single second
     chance.shuffle(rows)
@@ -37,10 +37,13 @@ def main() -> None:
         aggs={"shape": sw.m4("celsius"), "mean": sw.mean("celsius")},
         emit="slide",
     )
-    print(f"{data.num_rows} readings -> {minutes.num_rows} minutes of four values each")
+    print(f"{data.num_rows:,} readings of two sensors -> {minutes.num_rows} rows, one for each minute and sensor")
+    assert minutes.num_rows == 2 * 60
     boiler = [row for row in minutes.to_pylist() if row["sensor"] == "boiler"]
     alarm = [row for row in boiler if row["shape_minute"]["max"] > 60]
-    print(f"the spike is in the minute up to t = {alarm[0]['t']}: {alarm[0]['shape_minute']}")
+    shape = {name: round(value, 1) for name, value in alarm[0]["shape_minute"].items()}
+    print(f"the spike is in the boiler's minute up to t = {alarm[0]['t']}: {shape}")
+    print(f"its mean alone would not have told: {alarm[0]['mean_minute']:.1f}")
     assert [row["t"] for row in alarm] == [1260]
     assert alarm[0]["shape_minute"]["max"] == 95.0
     assert max(row["mean_minute"] for row in boiler) < 30, "the mean never showed it"

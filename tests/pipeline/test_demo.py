@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ pytest.importorskip("pyspark", reason="the demo's packages are not installed")
 
 from slidewise.errors import JobError
 from slidewise.pipeline import latest, load
-from slidewise.pipeline.demo import figures, play
+from slidewise.pipeline.demo import figures, play, report
 from slidewise.pipeline.demo.check import compare
 from slidewise.pipeline.demo.play import read_results
 from slidewise.pipeline.demo.svg import nice_ticks
@@ -103,3 +104,19 @@ def test_corrections_are_counted() -> None:
 @pytest.mark.parametrize(("ends", "expected"), [((0, 10), [0, 2, 4, 6, 8, 10]), ((-3, 7), [-2, 0, 2, 4, 6]), ((5, 5), [5])])
 def test_ticks_are_round(ends, expected) -> None:
     assert nice_ticks(*ends) == expected
+
+
+def test_a_bar_is_called_in_its_middle() -> None:
+    assert report._under_bars(0, 4) == [(0.5, "0"), (1.5, "1"), (2.5, "2"), (3.5, "3")]
+
+
+def test_days_and_hours_below_a_line() -> None:
+    """Of a few days the hours too, in New York; of many, midnights a dozen at most."""
+    midnight = int(datetime(2013, 1, 2, tzinfo=figures.NEW_YORK).timestamp()) * 1_000_000
+    assert [text for _, text in report._dates(midnight - 7 * figures.HOUR_US, midnight + 13 * figures.HOUR_US)] == [
+        "18:00", "2 Jan", "06:00", "12:00",
+    ]  # fmt: skip
+    assert dict(report._dates(midnight, midnight + figures.HOUR_US)) == {midnight: "2 Jan"}
+    month = [text for _, text in report._dates(midnight, midnight + 30 * 24 * figures.HOUR_US)]
+    assert month[:2] == ["2 Jan", "5 Jan"]
+    assert len(month) <= 12

@@ -59,7 +59,7 @@ def _sentences(outcome: Outcome) -> str:
         f"{summary.counts.get('out', 0):,} results, {summary.counts.get('touched', 0):,} of them corrections"
     ]
     if outcome.verdict is not None and outcome.verdict.equal:
-        lines.append(outcome.verdict.sentence())
+        lines += [outcome.verdict.sentence(), outcome.verdict.estimated()]
     if outcome.report is not None:
         lines.append(f"Report:   {outcome.report}")
         lines.append(f"Job file: {outcome.folder / JOB}; change it, and run it in folders of its own:")

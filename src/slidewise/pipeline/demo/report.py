@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -75,13 +75,14 @@ def _head(story: Story) -> str:
     ]
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{text}</span></div>' for value, text in tiles)
     kind, mark = ("good", "✓") if story.verdict.equal else ("bad", "✗")
+    estimated = f"<small>{escape(_sentence(story.verdict.estimated()))}.</small>" if story.verdict.equal else ""
     return (
         "<h1>Flights from New York, as a stream</h1>"
         f"<p>{first:%-d %B} to {last:%-d %B %Y}. Each flight is an event dated at its <b>departure</b> and heard of when it "
         "<b>lands</b>: a short flight overtakes a long one, so events come late and out of order. For each of the three "
         "airports and each departure: the number of flights, mean and 95th percentile of the delay, the worst flight and the "
         "distinct destinations of the last 1, 6 and 24 hours.</p>"
-        f'<div class="verdict {kind}">{mark} {escape(story.verdict.sentence())}</div><div class="tiles">{shown}</div>'
+        f'<div class="verdict {kind}">{mark} {escape(story.verdict.sentence())}</div>{estimated}<div class="tiles">{shown}</div>'
     )
 
 
@@ -148,7 +149,8 @@ def _lateness(story: Story) -> str:
     return _section(
         "How late events come",
         f"{late.out_of_order:.0%} come after a flight that departed later, by {late.median_minutes:.0f} minutes in the median and "
-        f"{late.most_minutes / 60:.1f} hours at most. {late.behind:.1%} are behind the watermark, and correct what they change.",
+        f"{late.most_minutes / 60:.1f} hours at most. {late.behind:.1%} come later than the {WATERMARK_HOURS} hours that the "
+        "stream waits for (its watermark), and correct what they change.",
         plot.svg(),
     )
 
@@ -179,7 +181,7 @@ def _corrections(story: Story) -> str:
     high = max(first + again for _, first, again in found.batches)
     ends = (found.batches[0][0], found.batches[-1][0] + 1)
     plot = Plot(ends, (0, high * 1.08), size=_HALF, label="New results and corrections")
-    plot.y_axis(title="results").x_axis(_whole(*ends), "micro-batch")
+    plot.y_axis(title="results").x_axis(_under_bars(*ends), "micro-batch")
     for n, first, again in found.batches:
         plot.bars([(n, n + 1, 0, first, f"micro-batch {n}: {first:,} new")], "new", 0.6)
         plot.bars([(n, n + 1, first, first + again, f"micro-batch {n}: {again:,} again")], "again", 0.6)
@@ -198,7 +200,7 @@ def _throughput(story: Story) -> str:
     high = max(rate for _, rate, _, _ in rates)
     ends = (rates[0][0], rates[-1][0] + 1)
     plot = Plot(ends, (0, high * 1.08), size=_HALF, label="Throughput")
-    plot.y_axis(title="flights a second").x_axis(_whole(*ends), "micro-batch")
+    plot.y_axis(title="flights a second").x_axis(_under_bars(*ends), "micro-batch")
     titles = ((n, rate, f"micro-batch {n}: {rows:,} flights in {seconds:.2f} s") for n, rate, rows, seconds in rates)
     plot.bars(((n, n + 1, 0, rate, title) for n, rate, title in titles), "plain", 0.6)
     seconds = sorted(seconds for _, _, seconds in steps)
@@ -239,7 +241,10 @@ def _plan(story: Story) -> str:
     facts = "".join(f"<tr><td>{escape(word)}</td><td>{escape(text)}</td></tr>" for word, text in told["stream"].items())
     return _section(
         "The plan",
-        f"<b>{escape(_sentence(told['structure']))}</b>: {escape(told['because'])}. {escape(_sentence(told['cost']))}.",
+        "No window is added up flight by flight. Flights stand in the order of departure, in small groups, and each group "
+        "keeps what its flights come to: a window is put together from a few of these, and a late flight changes only those since "
+        f"it departed. In the words of the papers: <b>{escape(_sentence(told['structure']))}</b>; {escape(told['because'])}. "
+        f"{escape(_sentence(told['cost']))}.",
         f'<div class="wide"><table>{head}{"".join(lines)}</table></div><table class="facts">{facts}</table>'
         f"<details><summary>slidewise explain flights.toml</summary><pre>{escape(str(story.plan))}</pre></details>",
     )
@@ -248,7 +253,7 @@ def _plan(story: Story) -> str:
 def _job(story: Story) -> str:
     return _section(
         "The job",
-        "All of it is one file, beside this page. Change it, and run it in folders of its own:",
+        "All of it is one file, beside this page. Change it, and run it there, in folders of its own:",
         f"<pre>{escape(story.command)}</pre><pre>{escape(story.job)}</pre>",
     )
 
@@ -310,9 +315,19 @@ def _whole(low: float, high: float) -> list[tuple[float, str]]:
     return [(value, number(value)) for value in nice_ticks(low, high, 6) if float(value).is_integer()]
 
 
+def _under_bars(low: float, high: float) -> list[tuple[float, str]]:
+    """A bar from n to n + 1 is called n, in its middle."""
+    return [(value + 0.5, text) for value, text in _whole(low, high) if value < high]
+
+
 def _dates(low: float, high: float) -> list[tuple[float, str]]:
-    """Midnights in New York, a dozen at most: days, or the first of each month."""
+    """Midnights in New York, a dozen at most: days, or the first of each month; of a few days, hours too."""
     days = (high - low) / (24 * HOUR_US)
+    if days <= 3:
+        first = _clock(int(low)).replace(minute=0, second=0, microsecond=0)
+        hours = [first + timedelta(hours=n) for n in range(int(days * 24) + 2)]
+        ticks = [(h.timestamp() * 1e6, f"{h:%-d %b}" if h.hour == 0 else f"{h:%H:%M}") for h in hours if h.hour % 6 == 0]
+        return [tick for tick in ticks if low <= tick[0] <= high]
     start = _clock(int(low))
     found = []
     for step in range(int(days) + 2):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import os
 import re
 import sys
 import threading
@@ -54,6 +55,23 @@ def test_it_is_the_only_one_that_talks(monkeypatch: pytest.MonkeyPatch) -> None:
         print("a warning", file=sys.stderr)
     assert sys.stderr is stderr
     assert "a warning" in stderr.getvalue()
+
+
+def test_it_goes_on_while_standard_error_is_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    """Spark's JVM gets a file as standard error when it is started, which takes some seconds."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    leader, follower = os.openpty()
+    with os.fdopen(follower, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        elsewhere = os.open(tmp_path / "spark.log", os.O_CREAT | os.O_RDWR)
+        with terminal.Progress("flights") as progress:
+            os.dup2(elsewhere, stderr.fileno())
+            progress.part("starting Spark")
+            progress.note("still there")
+    assert os.fstat(elsewhere).st_size == 0
+    assert "still there" in os.read(leader, 100_000).decode()
+    os.close(elsewhere)
+    os.close(leader)
 
 
 def test_it_makes_room_for_rows(monkeypatch: pytest.MonkeyPatch) -> None:

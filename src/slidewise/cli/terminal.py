@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,6 +82,8 @@ class Progress:
         if self._shown is not None:
             sys.stderr = self._before
             self._shown.stop()
+            if self._shown.console.file is not sys.stderr:
+                self._shown.console.file.close()
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -136,4 +139,12 @@ class _Taken:
 
 def _bar() -> Bars:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=28), TextColumn("{task.fields[rate]}"))
-    return Bars(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    return Bars(*columns, TimeElapsedColumn(), console=Console(file=_screen()), transient=True)
+
+
+def _screen() -> Any:
+    """The terminal itself: while Spark starts, standard error is a file, and the clock is to go on."""
+    try:
+        return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, errors="replace")
+    except OSError:  # no file at all, as in tests
+        return sys.stderr

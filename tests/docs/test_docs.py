@@ -1,6 +1,6 @@
 """Every code block of the documentation runs, page by page, top to bottom.
 
-    ```python      is run; asserts in it say what comes out. `python spark`: with a session `spark`
+    ```python      is run; asserts in it say what comes out, and comments behind `print(...)`. `python spark`: with a session `spark`
     ```toml        with a first line `# NAME.toml` is written to that file
     ```console     each line `$ command` is run, in the folder of the files, and says what stands below it (`...`: anything); the
                    first one in a shell, later ones of `slidewise` in this process, which has loaded already what they need
@@ -44,7 +44,11 @@ def test_code_blocks_run(page, tmp_path, monkeypatch, request):
         if language == "python":
             if word == "spark":
                 space["spark"] = request.getfixturevalue("spark")
-            exec(compile("\n" * (line - 1) + source, str(page), "exec"), space)
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile("\n" * (line - 1) + source, str(page), "exec"), space)
+            lines = iter(printed.getvalue().splitlines())
+            for promised in re.findall(r"^print\(.*\) +# (.+)$", source, re.M):
+                assert promised in lines, f"{page.name}, block at line {line}: nothing prints {promised}\n{printed.getvalue()}"
         elif language == "toml":
             name = re.match(r"# (\S+\.toml)\n", source)
             if name is not None:

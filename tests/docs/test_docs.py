@@ -1,6 +1,6 @@
 """Every code block of the documentation runs, page by page, top to bottom.
 
-    ```python      is run; asserts in it say what comes out, and comments behind `print(...)`. `python spark`: with a session `spark`
+    ```python      is run; asserts in it say what comes out, and comments behind `print`. `python spark`: with a session `spark`
     ```toml        with a first line `# NAME.toml` is written to that file
     ```console     each line `$ command` is run, in the folder of the files, and says what stands below it (`...`: anything); the
                    first one in a shell, later ones of `slidewise` in this process, which has loaded already what they need

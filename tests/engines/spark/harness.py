@@ -50,6 +50,9 @@ class Map(Value):
     def updateValue(self, key, value):
         self._of()[key] = value
 
+    def exists(self):
+        return bool(self._of())
+
     def removeKey(self, key):
         self._of().pop(key, None)
 

@@ -41,6 +41,9 @@ class MemoryStore:
     def remove(self, number):
         self.entries.pop(number, None)
 
+    def has_entries(self):
+        return bool(self.entries)
+
 
 class Collector:
     """The simplest engine: it knows which events it was given, and refuses one it has."""
@@ -328,6 +331,14 @@ def test_a_missing_entry_is_an_error_not_an_empty_window() -> None:
     del store.entries[2]
     with pytest.raises(StateError, match="missing"):
         replayed(store)
+
+
+def test_entries_without_a_head_are_not_a_new_bucket() -> None:
+    store, cache = MemoryStore(), Cache()
+    step(store, cache, [1, 2])
+    store.head = None
+    with pytest.raises(StateError, match="bucket 5: its head is missing and entries are there"):
+        opened(store)
 
 
 def test_entries_of_another_history_are_refused() -> None:

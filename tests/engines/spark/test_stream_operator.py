@@ -128,6 +128,20 @@ def test_stored_state_is_bounded(windows) -> None:
     assert max(stored[-10:]) < 2.5 * max(stored[3:13])
 
 
+@pytest.mark.parametrize("worker", ["a", "b"])
+@pytest.mark.parametrize("lost", [("head",), ("head", "log")], ids=str)
+def test_a_lost_head_is_no_silent_beginning(worker: str, lost: tuple) -> None:
+    """With rows for the bucket or without, in the worker that has its windows or in another."""
+    home, rows = Harness(make()), events(3)
+    home.batch(table(rows[:60]))
+    for name, label in list(home.state):
+        if name in lost:
+            del home.state[name, label]
+    for more in (None, table(rows[60:])) if "log" not in lost else (None,):
+        with pytest.raises(StateError, match=r"stored state of bucket \d+: it.* is missing"):
+            home.batch(more, worker=worker)
+
+
 def test_final_results_of_quiet_buckets_come_with_the_watermark() -> None:
     spec = make(results="final")
     home, rows = Harness(spec, buckets=8), events(9)

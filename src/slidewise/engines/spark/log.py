@@ -15,7 +15,7 @@ Python was done, has the same numbers for other contents. So each state has a ra
 caught up, only if its uuid is in the stored lineage; merging keeps the uuids of the ends.
 
 Whatever is read is checked whole (checksum, place in the lineage, Arrow's full validation) before any other code sees it.
-Nothing is written before `commit`. This module knows nothing of Spark: a `Store` is five functions.
+Nothing is written before `commit`. This module knows nothing of Spark: a `Store` is six functions.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Store(Protocol):
     def read(self, number: int) -> bytes | None: ...
     def write(self, number: int, data: bytes) -> None: ...
     def remove(self, number: int) -> None: ...
+    def has_entries(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,10 @@ class Log:
         data = store.read_head()
         self.exists = data is not None
         if data is None:
+            if store.has_entries():
+                raise StateError(
+                    f"stored state of bucket {label}: its head is missing and entries are there; the checkpoint is damaged"
+                )
             self.head = Head(FORMAT, buckets, label, signature, NOTHING, 0, b"", [])
         else:
             self.head = self._opened(data, label, buckets, accept)

@@ -26,6 +26,7 @@ from slidewise.engines.spark.log import Limits, Log
 from slidewise.engines.spark.packing import BLOB, EVENTS, FLUSH, KIND, blob_of, table_of
 from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.warm import warmed
+from slidewise.errors import StateError
 from slidewise.live.keyed import META, Keyed, read_meta
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class SparkStore:
 
     def remove(self, number: int) -> None:
         self._entries.removeKey((number,))
+
+    def has_entries(self) -> bool:
+        return self._entries.exists()
 
     def clear(self) -> None:
         self._entries.clear()
@@ -161,6 +165,8 @@ class BucketProcessor(StatefulProcessor):
         watermark = self._units(timer.getCurrentWatermarkInMs())
         log, short = self._open(label)
         if not log.exists:
+            if events is None and not flush:  # only a bucket that was written has a timer
+                raise StateError(f"stored state of bucket {label}: it is missing; the checkpoint is damaged")
             self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
         elif events is None and not flush and not log.upgraded and not self._due(log, watermark):
             return

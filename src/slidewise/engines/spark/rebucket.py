@@ -157,6 +157,9 @@ class _Found:
     def read(self, number: int) -> bytes | None:
         return self._data.get(number)
 
+    def has_entries(self) -> bool:
+        return bool(self._data)
+
     def write_head(self, data: bytes) -> None:
         raise StateError("this state is only read")
 

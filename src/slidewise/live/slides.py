@@ -25,6 +25,8 @@ class Boundaries(Emission):
         super().__init__(spec, engine)
         self.eager = spec.results == "eager"
         self.still = {name: ending_there(ticks) for name, ticks in spec.ticks.items()}
+        self.history_until: int | float | None = None
+        """Of boundaries up to it (final: before it), those are given that hold an event of the stream: the others are history."""
 
     def step(self, accepted, times, intake, batch, counts):
         if len(intake.rows) == 0:
@@ -40,14 +42,15 @@ class Boundaries(Emission):
         if len(moments):
             self.engine.refresh(intake.touched)
             old = self.at(slots, moments)
+            untold = self.untold(intake.touched, which, moments)
         self.engine._merge(accepted, intake)
         rows = []
         if len(moments):
             self.engine.refresh(intake.touched)
             new = self.at(slots, moments)
-            again = self.changed(old, new) & old.some
+            again = self.changed(old, new) & old.some & ~untold
             counts["touched"] = int(again.sum())
-            differs = np.flatnonzero(again | (new.some & ~old.some))
+            differs = np.flatnonzero(again | (new.some & (~old.some | untold)))
             rows.append(self.boundary_rows(slots[differs], moments[differs], new.pick(differs), batch))
         return pa.concat_tables([*rows, self.due(batch, counts)])
 
@@ -74,7 +77,14 @@ class Boundaries(Emission):
             number(max(before - longest, lowest) if before > lowest else lowest),
             begins,
         )
-        which, moments = self.between(times, begins, engine.arena.keys[slots, LAST].copy(), before, until)
+        lasts = engine.arena.keys[slots, LAST].copy()
+        since = before if self.eager or self.history_until is None else max(before, self.history_until)
+        which, moments = self.between(times, begins, lasts, since, until)
+        if since > before:
+            told, earlier = self.of_the_stream(begins, lasts, before, min(until, since))
+            which, moments = np.concatenate([told, which]), np.concatenate([earlier, moments])
+            order = np.lexsort((moments, which))
+            which, moments = which[order], moments[order]
         frontier.given = reached if frontier.given is None else max(frontier.given, reached)
         slots = slots[which]
         engine.refresh(np.unique(slots))
@@ -89,6 +99,27 @@ class Boundaries(Emission):
         moments, which = moments_of(list(self.spec.ticks.values()), times, begins, ends, closed, lowest, until)
         return which, moments
 
+    def of_the_stream(self, begins, ends, lowest, until) -> tuple[np.ndarray, np.ndarray]:
+        """`between`, for the events among them that do not come from history."""
+        arena = self.engine.arena
+        loud = arena["quiet"] == 0
+        before = np.concatenate([[0], np.cumsum(loud)])
+        return self.between(arena["time"][loud], before[begins], before[ends], lowest, until)
+
+    def untold(self, touched, which, moments) -> np.ndarray:
+        """Which of these boundaries of touched keys have not been given, because only history was in them."""
+        found = np.zeros(len(moments), bool)
+        if self.history_until is None:
+            return found
+        early = np.flatnonzero(moments <= self.history_until)
+        if len(early):
+            keys = self.engine.arena.keys[touched]
+            lowest, _ = limits(moments.dtype)
+            until = _next(self.history_until)
+            told = set(zip(*(part.tolist() for part in self.of_the_stream(keys[:, FIRST], keys[:, LAST], lowest, until))))
+            found[early] = [place not in told for place in zip(which[early].tolist(), moments[early].tolist())]
+        return found
+
     def at(self, slots, moments) -> Results:
         answered = None
         if len(self.spec.ticks) > 1:
@@ -101,9 +132,16 @@ class Boundaries(Emission):
         return self.rows(pa.table(columns), results, batch)
 
     def absorbed(self, meta):
-        if meta.get("history") and meta.get("clock") is not None:
+        until = meta.get("clock") if meta.get("history") else meta.get("history_until")
+        if until is None:
+            return
+        self.history_until = until if self.history_until is None else max(until, self.history_until)
+        if self.eager:
             given = self.engine.frontier.given
-            self.engine.frontier.given = meta["clock"] if given is None else max(given, meta["clock"])
+            self.engine.frontier.given = until if given is None else max(given, until)
+
+    def stored(self):
+        return {} if self.history_until is None else {"history_until": self.history_until}
 
 
 class EndingRows(FinalEvents):

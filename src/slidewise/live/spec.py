@@ -92,6 +92,8 @@ class StreamSpec:
     """Whether ties that `order=` leaves go by arrival, as on a frame (`Live`). On a stream nothing may depend on it."""
     stored: tuple[str, ...] = field(default=())
     """Columns that are kept with an event; others ride along once and are null when a result comes again."""
+    known_until: int | float | None = None
+    """The youngest event of all of the history; None: of that which this engine is given."""
 
     @property
     def time(self) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -23,6 +25,7 @@ from slidewise.planner.request import request
 SCHEMA = pa.schema([("id", pa.int64()), ("card", pa.string()), ("ts", pa.timestamp("us", tz="UTC")), ("amount", pa.int64())])
 SMALL = Limits(fan=2, young=1, full=1 << 14, slack=8)
 SECOND = 1_000_000
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +196,41 @@ def test_history_in_several_pieces_and_merged_afterwards() -> None:
         found += home.batch(table(piece), clock(piece), history=history, worker="ab"[at % 4 > 1])[0]
     whole = expected(rows, spec)
     assert last_words(found) == {row["id"]: whole[row["id"]] for row in rows[60:]}
+
+
+@pytest.mark.parametrize("buckets", [1, 4])
+@pytest.mark.parametrize("results", ["eager", "final"])
+@pytest.mark.parametrize("seed", range(4))
+def test_boundaries_that_hold_an_event_of_the_stream_are_given_whatever_history_holds(buckets, results, seed) -> None:
+    """History of some keys may reach further than the first events of others; its end is the same for all buckets."""
+    rng = random.Random(seed)
+    rows = events(seed + 40, 160, 300)
+    old = [row for row in rows if row["ts"] < 150 * SECOND and rng.random() < 0.7]
+    new = [row for row in rows if row not in old]
+    end = max(row["ts"] for row in old)
+    spec = replace(make({"w": sw.time("20s", slide="5s")}, results, emit="slide", aggs={"n": sw.count(), "peak": sw.max("amount")},
+                        **({"keep": "10m"} if results == "eager" else {})), known_until=end)  # fmt: skip
+    home, found, clock = Harness(spec, buckets=buckets, limits=SMALL), [], Watermark(400)
+    for at in range(0, len(new), 10):
+        piece = new[at : at + 10]
+        found += home.batch(table(piece), clock(piece), history=table(old) if at == 0 else None, worker=rng.choice("ab"))[0]
+    found += home.flush()[0]
+    given_out = {}
+    for row in found:
+        place, answer = (row["card"], row["ts"]), (row["n_w"], row["peak_w"])
+        assert given_out.get(place) != answer, "only what changed comes again"
+        assert place not in given_out or results == "eager", "final results come once"
+        given_out[place] = answer
+    asked = spec.request
+    whole = sw.rolling(table(rows), time="ts", by="card", windows=asked.windows, aggs=asked.aggs, emit="slide").to_pylist()
+    wanted = {}
+    for row in whole:
+        at = int((row["ts"] - EPOCH).total_seconds()) * SECOND
+        if at > end or (at == end and results == "final") or any(
+            r["card"] == row["card"] and at - 20 * SECOND < r["ts"] <= at for r in new
+        ):
+            wanted[row["card"], row["ts"]] = (row["n_w"], row["peak_w"])
+    assert given_out == wanted
 
 
 # ---- changed queries and buckets -----------------------------------------------------------------------------------------------

@@ -138,10 +138,9 @@ class BucketProcessor(StatefulProcessor):
     def handleInitialState(self, key, initialState: pd.DataFrame, timerValues) -> None:
         def entry(engine) -> pa.Table:
             found = engine.history(table_of(initialState[BLOB], self.spec.schema))
-            if self.spec.known_from is None:
-                return found
-            # A bucket's first event need not be the beginning of what is known.
-            return noted(found, read_meta(found) | {"known_from": self.spec.known_from})
+            # A bucket's first event need not be the beginning of what is known, nor its last one the end of it.
+            span = {"known_from": self.spec.known_from, "clock": self.spec.known_until}
+            return noted(found, read_meta(found) | {name: value for name, value in span.items() if value is not None})
 
         self.load(int(key[0]), entry, timerValues)
 

@@ -84,8 +84,9 @@ def rolling_stream(
     inner, spec = found.events, found.spec
     if history is not None:
         history = _with_keys(history.select(*map(_column, df.columns)), asked)[0]
-        if complete:
-            spec = replace(spec, known_from=_oldest(history, asked.time, spec))
+        if complete or spec.emit == "slide":
+            oldest, youngest = _span(history, asked.time, spec)
+            spec = replace(spec, known_from=oldest if complete else None, known_until=youngest)
     if not found.marked:
         inner = _watermarked(inner, asked.time, spec)
     count = default_buckets(int(spark.conf.get("spark.sql.shuffle.partitions"))) if buckets is None else buckets
@@ -235,12 +236,14 @@ def _watermarked(df: DataFrame, time: str, spec: Any) -> DataFrame:
     return df.withColumn(_CLOCK, F.coalesce(moment.cast("timestamp"), long_ago)).withWatermark(_CLOCK, delay)
 
 
-def _oldest(history: DataFrame, time: str, spec: Any) -> int | None:
-    """From when on all is known, in ticks. Counts from the first batch of a query; later the log knows."""
+def _span(history: DataFrame, time: str, spec: Any) -> tuple[int | None, int | None]:
+    """From when to when all is known, in ticks. Counts from the first batch of a query; later the log knows."""
     from pyspark.sql import functions as F
 
-    found = to_arrow(history.agg(F.min(_column(time)).alias("oldest")))["oldest"].cast(pa.int64())[0].as_py()
-    return None if found is None else found * spec.clock.scale
+    found = to_arrow(history.agg(F.min(_column(time)).alias("oldest"), F.max(_column(time)).alias("youngest")))
+    ends = [found[name].cast(pa.int64())[0].as_py() for name in ("oldest", "youngest")]
+    oldest, youngest = [None if end is None else end * spec.clock.scale for end in ends]
+    return oldest, youngest
 
 
 def _check_session(spark: SparkSession) -> None:

@@ -111,6 +111,25 @@ def test_a_batch_that_hits_the_cache_reads_no_entry() -> None:
     assert replayed(store) == set(range(60))
 
 
+@given(st.lists(st.sampled_from("aab"), min_size=30, max_size=80))
+def test_a_hit_reads_nothing_whoever_merged_before(turns) -> None:
+    """What another worker has merged, this one has in parts."""
+    store, caches = MemoryStore(), {"a": Cache(), "b": Cache()}
+    for i, worker in enumerate(turns):
+        log, traffic = opened(store), Traffic()
+        live = caches[worker].take("bucket", log, Collector, traffic)
+        reads = log.reads
+        table = entry([i])
+        live.engine.absorb(table)
+        live.tail[log.append(table, i).span] = table
+        live.tail = log.compact(live.tail)
+        log.commit()
+        caches[worker].give("bucket", live, log)
+        assert log.reads == reads, "merging reads nothing: all of it was at hand"
+        assert not traffic.hits or reads == 0
+    assert replayed(store) == set(range(len(turns)))
+
+
 def test_catching_up_reads_only_what_came_since() -> None:
     store, here, there = MemoryStore(), Cache(), Cache()
     for i in range(20):

@@ -121,6 +121,19 @@ def test_batches_that_hit_the_cache_read_no_old_entries() -> None:
 
 
 @pytest.mark.parametrize("windows", [["1m"], [sw.rows(3)], [sw.session("15s")]], ids=str)
+@pytest.mark.parametrize("fan", [2, 3])
+def test_hits_read_nothing_after_a_rewrite_either(windows, fan: int) -> None:
+    spec, rng = make(windows, ttl="5m"), random.Random(fan)
+    home, rows, clock = Harness(spec, limits=replace(SMALL, fan=fan)), events(7, 1500, 15000), Watermark()
+    seen = []
+    for at in range(0, len(rows), 12):
+        worker = "b" if rng.random() < 0.2 else "a"
+        seen += home.batch(table(rows[at : at + 12]), clock(rows[at : at + 12]), worker=worker)[1]
+    hits = [count for count in seen if count["hits"]]
+    assert len(hits) > 100 and sum(count["entries_read"] for count in hits) == 0
+
+
+@pytest.mark.parametrize("windows", [["1m"], [sw.rows(3)], [sw.session("15s")]], ids=str)
 def test_stored_state_is_bounded(windows) -> None:
     spec = make(windows, ttl="5m")
     home, rows, clock = Harness(spec, limits=SMALL), events(7, 1500, 15000), Watermark()

@@ -209,6 +209,26 @@ class Log:
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 
+    def put_together(self, known: Mapping[Span, pa.Table]) -> dict[Span, pa.Table]:
+        """The tables of segments that may still be merged, as far as they or their parts are known: another worker may have
+        merged what this one has in parts."""
+        follows = {parent: uuid for parent, uuid in known}
+        found = {}
+        for segment in self.head.segments:
+            if segment.nbytes >= self.full:
+                continue
+            parts, at = [segment.span] if segment.span in known else [], segment.parent
+            while not parts or parts[-1][1] != segment.uuid:
+                if at not in follows or len(parts) > len(known):
+                    parts = []
+                    break
+                parts.append((at, follows[at]))
+                at = follows[at]
+            if parts:
+                tables = [known[span] for span in parts]
+                found[segment.span] = tables[0] if len(tables) == 1 else self._merge(tables)
+        return found
+
     def append(self, table: pa.Table, high: int | None) -> Segment:
         """One more entry; `high` is its youngest event time."""
         uuid = os.urandom(16)
@@ -273,8 +293,10 @@ class Log:
         """Whether most of what is stored is dead: a sparse key would pin its segment for ever otherwise."""
         return self.rows > 2 * alive + self._limits.slack
 
-    def rewrite(self, parts: Sequence[tuple[pa.Table, int | None]]) -> None:
-        """Put these tables (each with its youngest time) in the place of all segments: the same state, without waste."""
+    def rewrite(self, parts: Sequence[tuple[pa.Table, int | None]]) -> dict[Span, pa.Table]:
+        """Put these tables (each with its youngest time) in the place of all segments: the same state, without waste.
+
+        Returns them by span, as `compact` wants to know them."""
         for segment in self.head.segments:
             self._drop(segment)
         self.head.segments = []
@@ -284,6 +306,7 @@ class Log:
             self.head.number += 1
             self.head.segments.append(self._write(self.head.number, uuid, parent, 1, table, high))
             parent = uuid
+        return {segment.span: table for segment, (table, _) in zip(self.head.segments, parts)}
 
     def note(self, data: bytes) -> None:
         """Keep a few bytes in the head."""

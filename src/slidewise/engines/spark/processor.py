@@ -283,8 +283,7 @@ class BucketProcessor(StatefulProcessor):
             log.trim(live.engine.retention.horizon())
         if log.wasteful(live.engine.entries):
             retained = live.engine.retained()
-            log.rewrite([(retained, self._youngest(retained))])
-            live.tail = {}
+            live.tail = log.rewrite([(retained, self._youngest(retained))])
         live.tail = log.compact(live.tail)
 
     def _handed_out(self, parts: list[pa.Table], text: str) -> Iterator[pd.DataFrame]:

@@ -88,6 +88,7 @@ class Cache:
             absorb(live.engine, table)
             if segment.nbytes < log.full:
                 live.tail[segment.span] = table
+        live.tail = log.put_together(live.tail)
         live.tip = log.tip
         return live
 

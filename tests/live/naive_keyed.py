@@ -149,16 +149,20 @@ class NaiveKeyed:
         self.all_rows.update({event.uid: event.row for event in batch})
         if watermark is not None and (self.watermark is None or watermark > self.watermark):
             self.watermark = watermark
-        out = {"new": {}, "again": {}, "side": [], "dropped": [], "double": []}
-        taken = []
-        for event in sorted(batch, key=self.sort_key):
-            t, wm = event.row[spec.time], self.watermark
+        out = {"new": {}, "again": {}, "side": [], "dropped": [], "double": [], "late": 0}
+        taken, wm = [], self.watermark
+        limit = None if wm is None else wm - spec.keep if spec.late == "correct" else wm
+        apart = lambda event: self.ended or (limit is not None and event.row[spec.time] < limit)
+        # An event that is not taken in is a double of one that is, also of the same batch.
+        for event in sorted(sorted(batch, key=self.sort_key), key=apart):
+            t = event.row[spec.time]
             identity = (self.key_of(event.row), *(event.row[name] for name in spec.id)) if spec.id else None
-            limit = None if wm is None else wm - spec.keep if spec.late == "correct" else wm
             forgotten = None if wm is None else wm - spec.keep - spec.reach
             if identity in self.ids and (forgotten is None or self.ids[identity] >= forgotten):
                 out["double"].append(event.uid)
-            elif self.ended or (limit is not None and t < limit):
+                continue
+            out["late"] += self.ended or (wm is not None and t < wm)
+            if apart(event):
                 out["dropped" if spec.late == "drop" else "side"].append(event.uid)
             else:
                 if identity is not None:

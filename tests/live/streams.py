@@ -127,6 +127,7 @@ class Pair:
         assert counts["double"] == len(wanted["double"])
         assert counts["side"] == len(wanted["side"])
         assert counts["dropped"] == len(wanted["dropped"])
+        assert counts["late"] == wanted["late"]
         assert counts["touched"] == len(wanted["again"])
         assert self.naive.arrived == before + len(part)
         self.log.append(outcome.log)

@@ -145,6 +145,20 @@ def test_a_short_time_to_live_takes_nothing_from_windows_of_time():
     assert {row["card"]: (row["count_2r"], row["count_100"]) for row in outcome.rows.to_pylist()} == {"q": (1, 1), "p": (2, 2)}
 
 
+def test_an_event_is_counted_as_one_thing():
+    """Taken in, put aside or double; and a double is not late as well, nor ahead, nor bad."""
+    engine = Keyed(make_spec([10], keep=20, max_ahead=50))
+    engine.push(table_of([event(1, 100), event(2, 95)]))
+    again = [event(1, 100), event(2, 95), event(1, 60), event(2, None), event(1, 500)]  # late, in time or not, bad, ahead
+    outcome = engine.push(table_of([*again, event(3, 97), event(3, 40), event(4, 40)]), watermark=99, now=110)
+    counts = outcome.counts
+    assert {name: counts[name] for name in ("in", "accepted", "double", "side", "late", "bad", "ahead")} == {
+        "in": 8, "accepted": 1, "double": 6, "side": 1, "late": 2, "bad": 0, "ahead": 0}  # fmt: skip
+    assert [row["id"] for row in outcome.rows.to_pylist() if row["late"]] == [4]
+    # What was put aside is not remembered: its time may have been the wrong one.
+    assert engine.push(table_of([event(4, 98)]), watermark=99, now=110).counts["accepted"] == 1
+
+
 def test_history_holds_an_event_once():
     engine = Keyed(make_spec([w.time(50)]))
     engine.absorb(engine.history(table_of([event(1, 10), event(2, 12), event(1, 10)])))

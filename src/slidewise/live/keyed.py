@@ -97,20 +97,19 @@ class Keyed:
         events = self._conform(events)
         self._advance_watermark(watermark)
         times, good = time_ticks(one_array(events.column(self.spec.time)), self.spec)
-        fates, counts = self._judge(events, times, good, now)
+        fates, reasons = self._judge(times, good, now)
         taken = np.flatnonzero(fates == TAKE)
         accepted = events if len(taken) == len(fates) else events.take(pa.array(taken))
         times = times if len(taken) == len(fates) else times[taken]
         intake = self._intake(accepted, times)
-        doubles = len(times) - len(intake.rows)
-        counts["double"] += doubles
-        counts["accepted"] = len(intake.rows)
-        if doubles:
+        if len(intake.rows) < len(times):
             kept = np.sort(intake.rows)
+            fates[np.delete(taken, kept)] = DOUBLE
             place = np.full(len(times), -1, np.int64)
             place[kept] = np.arange(len(kept))
             accepted, times = accepted.take(pa.array(kept)), times[kept]
             intake.rows = place[intake.rows]
+        counts = self._counted(events, fates, reasons)
         if len(times) and self.frontier.known_from is None:
             self.frontier.known_from = times.min()
         rows = self.emission.step(accepted, times, intake, batch, counts)
@@ -205,10 +204,10 @@ class Keyed:
         if self.frontier.watermark is None or ticks > self.frontier.watermark:
             self.frontier.watermark = ticks
 
-    def _judge(self, events, times, good, now) -> tuple[np.ndarray, dict[str, int]]:
-        """What becomes of each event, as far as its time and id tell."""
+    def _judge(self, times, good, now) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """What becomes of each event, as far as its time tells, and what is the matter with it."""
         spec, wm = self.spec, self.frontier.watermark
-        counts = _counts(len(times))
+        reasons: dict[str, np.ndarray] = {}
         fates = np.zeros(len(times), np.uint8)
         apart = DROP if spec.late == "drop" else SIDE
         late = np.zeros(len(times), bool)
@@ -220,21 +219,28 @@ class Keyed:
             fates[late if spec.late != "correct" else times < self._earliest(wm)] = apart
         if spec.max_ahead is not None and now is not None:
             ahead = times > now * spec.clock.scale + spec.max_ahead
-            counts["ahead"] = int(ahead.sum())
+            reasons["ahead"] = ahead
             fates[ahead] = apart
         if good is not None:
             late &= good
             fates[~good] = apart
-            counts["bad"] = int((~good).sum())
-        if self.seen is not None and (fates == apart).any():  # seen before is seen before, however late it comes again
-            which = np.flatnonzero(fates == apart)
+            reasons["bad"] = ~good
+        return fates, {"late": late, **reasons}
+
+    def _counted(self, events, fates, reasons) -> dict[str, int]:
+        """Every event once: taken in, put aside, dropped or double. A double is nothing else: neither late, nor ahead, nor bad.
+
+        Seen before is seen before, however late it comes again. What was put aside or dropped was not taken in, and is not
+        remembered: an event with a wrong time may come again with the right one."""
+        which = np.flatnonzero((fates == SIDE) | (fates == DROP))
+        if self.seen is not None and len(which):
             fates[which[self._seen_before(events.take(pa.array(which)))]] = DOUBLE
-        double = fates == DOUBLE
-        counts["double"] = int(double.sum())
-        counts["late"] = int((late & ~double).sum())
-        counts["dropped"] = int((fates == DROP).sum())
-        counts["side"] = int((fates == SIDE).sum())
-        return fates, counts
+        counts = _counts(len(fates))
+        for name, fate in (("accepted", TAKE), ("side", SIDE), ("dropped", DROP), ("double", DOUBLE)):
+            counts[name] = int((fates == fate).sum())
+        for name, which in reasons.items():
+            counts[name] = int((which & (fates != DOUBLE)).sum())
+        return counts
 
     def _seen_before(self, events: pa.Table) -> np.ndarray:
         """Which events are known by their ids."""

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from slidewise.live.spec import Step, StreamSpec
 from slidewise.planner.inputs import Input, Nanoseconds, plain
+from slidewise.planner.ranks import ranks_by_parts
 
 
 def one_array(column) -> pa.Array:
@@ -123,23 +124,31 @@ def mask_of(step: Step, column) -> np.ndarray | None:
     return mask
 
 
-def order_words(table: pa.Table) -> list[np.ndarray]:
-    """Words that order rows by the table's columns, first column first: nulls first, NaN last, and never equal for
-    values that differ."""
+def order_words(table: pa.Table, arrival: bool) -> list[np.ndarray]:
+    """Words that order rows by the table's columns, first column first: nulls first, NaN last, the two zeros as one. Where arrival
+    has no say, what tells zeros apart after all comes at the end: words are then never equal for values that differ."""
     words: list[np.ndarray] = []
+    signs: list[np.ndarray] = []
     for column in table.columns:
         array = one_array(column)
         if array.null_count:
             words.append(pc.is_valid(array).to_numpy(zero_copy_only=False).astype(np.int64))
         words.append(_words(array))
-    return words
+        if pa.types.is_floating(array.type) and not arrival:
+            values = _floats(array)
+            signs.append((~np.signbit(values) | (values != 0)).astype(np.int64))
+    return words + signs
+
+
+def _floats(array: pa.Array) -> np.ndarray:
+    return pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
 
 
 def _words(array: pa.Array) -> np.ndarray:
     kind = array.type
     if pa.types.is_floating(kind):
-        values = pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
-        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        values = _floats(array)
+        bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
         return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
     if pa.types.is_boolean(kind):
         return pc.fill_null(array, False).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -151,6 +160,5 @@ def _words(array: pa.Array) -> np.ndarray:
     try:
         ranks = pc.rank(array, tiebreaker="dense")
     except pa.ArrowNotImplementedError:
-        texts = pa.array([repr(value) for value in array.to_pylist()], pa.string())
-        ranks = pc.rank(texts, tiebreaker="dense")
+        return ranks_by_parts(array.to_pylist()).astype(np.int64)
     return ranks.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -40,22 +40,22 @@ class Intake:
         self.bounds = np.concatenate([[0], np.cumsum(counts[some])])
 
 
-def take_in(arena: Arena, codes, slots, times, tie_table, stored_ties) -> Intake:
+def take_in(arena: Arena, codes, slots, times, tie_table, stored_ties, arrival: bool = False) -> Intake:
     """Sort a batch and find the places of its events.
 
     codes: a number of the key for each row, slots[code] its slot; tie_table(rows): the tie columns of rows of the batch;
-    stored_ties(positions): the same columns of stored events."""
+    stored_ties(positions): the same columns of stored events; arrival: whether it decides what those leave open."""
     rows, bounds = group(codes, len(slots), times)
     sort_groups(times, rows, bounds)
     found = Intake(rows, times[rows], np.empty(len(rows), np.int64), np.empty(len(rows), np.int64), slots, bounds)
     locate(arena.keys, arena["time"], slots, bounds, found.times, found.lows, found.places)
     tied = np.zeros(len(rows), np.uint8)
     if mark_ties(bounds, found.times, found.lows, found.places, tied):
-        _order_ties(found, np.flatnonzero(tied), tie_table, stored_ties)
+        _order_ties(found, np.flatnonzero(tied), tie_table, stored_ties, arrival)
     return found
 
 
-def _order_ties(found: Intake, which: np.ndarray, tie_table, stored_ties) -> None:
+def _order_ties(found: Intake, which: np.ndarray, tie_table, stored_ties, arrival: bool) -> None:
     """Order the events at `which` among themselves and among the stored events of their moments."""
     times = found.times[which]
     keys = np.searchsorted(found.bounds, which, side="right")
@@ -66,7 +66,7 @@ def _order_ties(found: Intake, which: np.ndarray, tie_table, stored_ties) -> Non
     table = pa.concat_tables([stored_ties(stored), tie_table(found.rows[which])])
     group_of = np.concatenate([np.repeat(np.arange(len(lows)), highs - lows), groups])
     is_new = np.concatenate([np.zeros(len(stored), np.int64), np.ones(len(which), np.int64)])
-    order = np.lexsort((is_new, *reversed(order_words(table)), group_of))
+    order = np.lexsort((is_new, *reversed(order_words(table, arrival)), group_of))
     new = is_new[order] == 1
     before = np.cumsum(~new)
     start = np.concatenate([[0], np.cumsum(highs - lows)])

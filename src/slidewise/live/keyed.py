@@ -292,6 +292,7 @@ class Keyed:
             times,
             lambda rows: table.select(ties).take(pa.array(rows)),
             lambda positions: self.store.take(self.arena["number"][positions], ties),
+            self.spec.arrival,
         )
         if self.seen is not None and len(times):
             words = id_words(slots[codes], self._id_columns(table))

@@ -210,9 +210,9 @@ def differ(old: Answers, new: Answers, lookup) -> np.ndarray:
         other = np.asarray(old._one(), np.int64) != np.asarray(new._one(), np.int64)
         if (other & both).any():  # another row, perhaps with the same value
             a, b = old.arrow(lookup), new.arrow(lookup)
-            same = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
-            same |= pc.is_null(a).to_numpy(zero_copy_only=False) & pc.is_null(b).to_numpy(zero_copy_only=False)
-            changed |= both & other & ~same
+            which = np.flatnonzero(both & other)
+            places = pa.array(which)
+            changed[which] |= ~_equal(a.take(places), b.take(places))
         return changed
     if not old.op.compiled:
         for i in np.flatnonzero(both):  # results, not states: the operator's `equal` has no say here
@@ -225,6 +225,14 @@ def differ(old: Answers, new: Answers, lookup) -> np.ndarray:
     return changed
 
 
+def _equal(a: pa.Array, b: pa.Array) -> np.ndarray:
+    """Where two columns have the same value: null is null, NaN is NaN, of lists and structs all parts."""
+    if pa.types.is_nested(a.type) or pa.types.is_floating(a.type):
+        return np.array([_same(x, y) for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)], bool)
+    same = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+    return same | (pc.is_null(a).to_numpy(zero_copy_only=False) & pc.is_null(b).to_numpy(zero_copy_only=False))
+
+
 def _bits(values: np.ndarray) -> np.ndarray:
     return values.view(f"u{values.dtype.itemsize}") if values.dtype.kind == "f" else values
 
@@ -234,4 +242,6 @@ def _same(a, b) -> bool:
         return np.array_equal(a, b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[name], b[name]) for name in a)
     return bool(a == b) or (a != a and b != b)

@@ -27,6 +27,7 @@ from tests.engines.spark.streaming import (
 )
 
 import slidewise as sw
+from slidewise.engines.spark.session import STREAMING
 from slidewise.errors import InputError
 
 ASKED = {"time": "ts", "by": "card", "windows": ["10m"], "aggs": {"n": sw.count(), "total": sw.sum("amount")}}
@@ -184,10 +185,44 @@ def test_wrong_calls_say_what_to_do(spark, tmp_path: Path) -> None:
         sw.rolling(stream, **ASKED, watermark="1m", results="final", late="correct")
     with pytest.raises(InputError, match="Did you mean 'amount'"):
         sw.rolling(stream, **(ASKED | {"aggs": {"x": sw.sum("amuont")}}), watermark="1m")
-    setting = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-    spark.conf.set(setting, "false")
+    for setting, value in STREAMING.items():
+        spark.conf.unset(setting)
+        try:
+            with pytest.raises(InputError, match=rf"streams need the setting {setting}=.*STREAMING"):
+                sw.rolling(stream, **ASKED, watermark="1m")
+        finally:
+            spark.conf.set(setting, value)
+
+
+def test_names_that_only_case_tells_apart(spark, tmp_path: Path) -> None:
+    """Spark's own error comes later, and names neither the aggregate nor the window."""
+    stream = source(spark, tmp_path / "in", PLAIN_DDL + ", TOTAL_10M long, Late long")
+    with pytest.raises(InputError, match=r"'TOTAL_10M' and 'total_10m' are the same to Spark.*rename the aggregate 'total'"):
+        sw.rolling(stream, **ASKED, watermark="1m", id="id")
+    with pytest.raises(InputError, match=r"'Late' and 'late' are the same to Spark.*rename the column"):
+        sw.rolling(stream.drop("TOTAL_10M"), **ASKED, watermark="1m", id="id")
+    with pytest.raises(InputError, match=r"'n_10m' and 'N_10m' are the same to Spark.*rename the aggregate 'N'"):
+        aggs = {"n": sw.count(), "N": sw.count("amount")}
+        sw.rolling(stream.drop("TOTAL_10M", "Late"), **(ASKED | {"aggs": aggs}), watermark="1m")
+    sw.rolling(stream, **ASKED, watermark="1m", id="id", emit="latest", late="drop")  # neither comes out
+    spark.conf.set("spark.sql.caseSensitive", "true")
     try:
-        with pytest.raises(InputError, match=r"streams need the setting .*changelogCheckpointing"):
-            sw.rolling(stream, **ASKED, watermark="1m")
+        sw.rolling(stream, **ASKED, watermark="1m", id="id")
     finally:
-        spark.conf.set(setting, "true")
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+WORDS = [*"ΣςσİıIi\u212akẞßǄǅǆ\u2126ωΩ𐐀𐐨ﬁAa", *"i\u0307 ΑΣ ας ασ ΑΣΑ ασα SS ss FI fi".split(), "a ", " a", "", " ", None]
+"""Letters whose small ones are two, or depend on their place, or are the small ones of others."""
+
+
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UTF8_LCASE_RTRIM", "UTF8_BINARY_RTRIM"])
+def test_collated_keys_are_equal_as_spark_has_it(spark, collation: str) -> None:
+    from slidewise.engines.spark.buckets import normal_key
+
+    df = spark.createDataFrame([(word,) for word in WORDS], "w string").selectExpr("w", f"w collate {collation} as k")
+    df = df.withColumn("normal", normal_key(df, "k"))
+    pairs = df.alias("a").crossJoin(df.alias("b"))
+    found = pairs.selectExpr("a.w", "b.w", "a.k <=> b.k", "a.normal <=> b.normal").collect()
+    assert [row for row in found if row[2] != row[3]] == []
+    assert sum(row[2] for row in found) > len(WORDS)

@@ -21,6 +21,7 @@ from slidewise.engines.local.columns import ordered_categories
 from slidewise.engines.local.keys import Keys
 from slidewise.engines.local.threads import Workers
 from slidewise.planner.inputs import is_ordered
+from slidewise.planner.ranks import ranks_by_parts
 from slidewise.windows.bounds import index_dtype
 
 
@@ -137,23 +138,10 @@ def ranks_of(column: pa.ChunkedArray) -> np.ndarray:
             pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False).astype(np.uint64)
         )
     except pa.ArrowNotImplementedError:  # lists, structs, maps: by their parts, one value after the other
-        keys = [_by_parts(value) for value in column.to_pylist()]
-        place = {key: number for number, key in enumerate(sorted(set(keys)))}
-        return np.array([place[key] for key in keys], np.uint64)
+        return ranks_by_parts(column.to_pylist())
     if column.null_count:
         ranks[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
     return ranks
-
-
-def _by_parts(value) -> tuple:
-    """A Python value as tuples that sort: nulls first, NaN above all numbers."""
-    if value is None:
-        return (0,)
-    if isinstance(value, dict):
-        return (1, tuple(_by_parts(part) for part in value.values()))
-    if isinstance(value, (list, tuple)):
-        return (1, tuple(_by_parts(part) for part in value))
-    return (2,) if value != value else (1, value)
 
 
 def as_unsigned(times: np.ndarray) -> np.ndarray:

@@ -87,8 +87,12 @@ def normal_key(df: DataFrame, name: str) -> Column | None:
         # One zero and one NaN: adding 0.0 turns -0.0 into 0.0, and any NaN is written as the same one.
         return F.when(F.isnan(column), F.lit(float("nan")).cast(kind)).otherwise(column + F.lit(0.0).cast(kind))
     if isinstance(kind, StringType) and _collation(kind) != "UTF8_BINARY":
-        if _collation(kind) == "UTF8_LCASE":
-            return F.lower(column.cast("string"))
+        name_, trimmed, _ = _collation(kind).partition("_RTRIM")
+        plain = F.rtrim(column.cast("string")) if trimmed else column.cast("string")
+        if name_ == "UTF8_BINARY":
+            return plain
+        if name_ == "UTF8_LCASE":  # letter by letter: a sigma at the end of a word is a sigma
+            return F.replace(F.lower(plain), F.lit("ς"), F.lit("σ"))
         raise UnsupportedError(
             f"the key {name!r} has the collation {_collation(kind)}, whose equality cannot be reproduced outside Spark; "
             f"make a column of plain strings that are equal where these are, and use it as the key"

@@ -46,6 +46,12 @@ _MOST = (2**63 - 1) // 1000
 _NEEDED = {
     "spark.sql.streaming.stateStore.providerClass": "RocksDB",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Refused and not set here: other queries of the session may count on empty micro-batches.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+}
+_WHY = {
+    "spark.sql.streaming.noDataMicroBatches.enabled": " (with timers Spark would run empty micro-batches without end, and "
+    "trigger(availableNow=True) would never be done)"
 }
 
 
@@ -141,7 +147,25 @@ def described(df: DataFrame, asked: Request, *, watermark=None, max_ahead=None, 
     spec = stream_spec(
         replace(asked, by=tuple(keys)), arrow_schema(inner.schema), watermark=watermark, max_ahead=max_ahead, **options
     )
+    _check_case(df, asked, spec)
     return Described(inner, spec, keys, own is not None)
+
+
+def _check_case(df: DataFrame, asked: Request, spec: Any) -> None:
+    """Spark does not tell `Total` from `total`, unless it is told to."""
+    if str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return
+    results = {output.column: output for output in asked.outputs}
+    known: dict[str, str] = {}
+    for name in spec.output_schema.names:
+        other = known.setdefault(name.lower(), name)
+        if other == name:
+            continue
+        output = results.get(name) or results.get(other)
+        what = "the column" if output is None else f"the aggregate {output.aggregate!r} or the window {output.window!r}"
+        raise InputError(
+            f"{other!r} and {name!r} are the same to Spark, which does not tell upper from lower case; rename {what}"
+        )
 
 
 class Road:
@@ -253,12 +277,12 @@ def _check_session(spark: SparkSession) -> None:
             f"on it: take the events as a batch DataFrame"
         )
     for name, wanted in _NEEDED.items():
-        if wanted not in str(spark.conf.get(name, "")):
+        if wanted not in str(spark.conf.get(name, None)):
             from slidewise.engines.spark.session import STREAMING
 
             raise InputError(
-                f"streams need the setting {name}={STREAMING[name]}; set all of slidewise.engines.spark.session.STREAMING "
-                f"with spark.conf.set before the query is made"
+                f"streams need the setting {name}={STREAMING[name]}{_WHY.get(name, '')}; set all of "
+                f"slidewise.engines.spark.session.STREAMING with spark.conf.set before the query is made"
             )
 
 

@@ -101,7 +101,10 @@ class Keyed:
         taken = np.flatnonzero(fates == TAKE)
         accepted = events if len(taken) == len(fates) else events.take(pa.array(taken))
         times = times if len(taken) == len(fates) else times[taken]
-        intake = self._intake(accepted, times)
+        codes, keys = self.map.codes(self._key_columns(accepted), len(times))
+        early = self._expire(keys, batch)
+        begun = self.map.find(keys) < 0 if self.retention.expires else np.zeros(len(keys), bool)
+        intake = self._intake(accepted, times, codes, keys)
         if len(intake.rows) < len(times):
             kept = np.sort(intake.rows)
             fates[np.delete(taken, kept)] = DOUBLE
@@ -114,10 +117,11 @@ class Keyed:
             self.frontier.known_from = times.min()
         rows = self.emission.step(accepted, times, intake, batch, counts)
         side = self._side(events, fates, batch)
-        rows = pa.concat_tables([rows, side]) if side.num_rows else rows
+        rows = pa.concat_tables([*early, rows, side]) if early or side.num_rows else rows
         counts["out"] = rows.num_rows
         self.retention.maybe()
-        return Outcome(rows, self._log(accepted), counts)
+        anew = intake.rows[intake.bounds[:-1]][np.isin(intake.touched, self.map.find(keys)[begun])] if begun.any() else ()
+        return Outcome(rows, self._log(accepted, anew), counts)
 
     def advance(self, *, watermark=None, batch: int = 0, final: bool = False) -> Outcome:
         """Time went on without events. final: the stream has ended, so everything still due is given."""
@@ -151,7 +155,10 @@ class Keyed:
         if meta.get("known_from") is not None:
             own.known_from = meta["known_from"]
         own.ended |= bool(meta.get("ended"))
-        intake = self._intake(entry, times)
+        codes, keys = self.map.codes(self._key_columns(entry), len(times))
+        expired = self.map.find([keys[code] for code in codes[meta.get("anew", [])]])
+        self.retention.drop(expired[expired >= 0])
+        intake = self._intake(entry, times, codes, keys)
         if len(intake.rows) != len(times):
             raise StateError("a log entry holds events twice: it was absorbed already, or belongs to another state")
         self._merge(entry, intake)
@@ -280,8 +287,19 @@ class Keyed:
 
     # ---- taking in -------------------------------------------------------------------------------------------------------
 
-    def _intake(self, table: pa.Table, times: np.ndarray) -> Intake:
-        codes, keys = self.map.codes(self._key_columns(table), len(times))
+    def _expire(self, keys: list, batch: int) -> list[pa.Table]:
+        """Keys of new events that were idle for longer than `ttl` begin anew, whether a sweep came by meanwhile or not. Results
+        that were due before come first."""
+        if not self.retention.expires:
+            return []
+        idle = self.retention.idle_among(self.map.find(keys))
+        if len(idle) == 0:
+            return []
+        early = self.emission.due(batch, {})
+        self.retention.drop(idle)
+        return [early]
+
+    def _intake(self, table: pa.Table, times: np.ndarray, codes: np.ndarray, keys: list) -> Intake:
         slots = self.map.add(keys)
         self.arena.reserve_keys(self.map.size)
         ties = list(self.spec.tie_columns)
@@ -357,8 +375,10 @@ class Keyed:
         flags = pa.repeat(pa.scalar(history), table.num_rows)
         return found.append_column(pa.field(HISTORY_COLUMN, pa.bool_()), flags).replace_schema_metadata(None)
 
-    def _log(self, accepted: pa.Table) -> pa.Table:
-        return self._with_meta(self._entry(accepted), self.emission.stored())
+    def _log(self, accepted: pa.Table, anew=()) -> pa.Table:
+        """anew: a row for each key that begins in it, to be told from one that goes on when the entry is absorbed."""
+        extra = {"anew": [int(row) for row in anew]} if len(anew) else {}
+        return self._with_meta(self._entry(accepted), self.emission.stored() | extra)
 
     def _with_meta(self, table: pa.Table, extra: dict) -> pa.Table:
         state = {

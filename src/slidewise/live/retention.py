@@ -8,7 +8,8 @@ last n rows in front of it, runs (session, delta, punctuation) where the run tha
 partial of what was forgotten. A key of windows that do not end with time is kept until its `ttl` has passed.
 
 Forgetting changes no answer, so it need not happen at once: it is done for all keys from time to time, at a cost of
-O(keys + forgotten).
+O(keys + forgotten). An idle key is gone for a new event of its own as soon as its `ttl` has passed, swept or not, and the log
+says which keys began anew: answers do not depend on when a sweep came by.
 """
 
 import base64
@@ -38,6 +39,7 @@ class Retention:
         self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
         # However short it is: windows that end with time, and corrections, need a key's events as long as they do.
         self.ttl = None if spec.ttl is None else max(spec.ttl, spec.keep + spec.reach)
+        self.expires = spec.endless and self.ttl is not None
         self.youngest = np.zeros(0, spec.clock.dtype)
         """The youngest event of each key, as far as a sweep has seen it: a lifetime outlives all its events."""
         self._lowest = -np.inf if spec.clock.kind == "real" else int(np.iinfo(np.int64).min)
@@ -104,19 +106,35 @@ class Retention:
             idle = self._idle(slots)
             firsts[idle] = arena.keys[slots[idle], LAST]
             dropped = slots[idle]
+        self._forget(slots, firsts, dropped)
+        if arena.wasteful():
+            self.compact()
+        self._swept_at, self._left = since, arena.entries
+
+    def drop(self, slots: np.ndarray) -> None:
+        """Forget these keys and all they have."""
+        if len(slots):
+            self._forget(slots, self.engine.arena.keys[slots, LAST].copy(), slots)
+
+    def _forget(self, slots: np.ndarray, firsts: np.ndarray, dropped: np.ndarray) -> None:
+        """Forget the events of keys before these positions, and keys."""
+        engine = self.engine
+        arena = engine.arena
         if self.lifetime:
             for partials in engine.partials:
                 partials.collapse(slots, arena.keys[slots, FIRST], firsts, dropped)
         gone = arena.evict(slots, firsts)
         if engine.store.forget(gone):
-            engine.store.keep(arena["number"][arena.live(slots)])
+            engine.store.keep(arena["number"][arena.live(engine.map.slots())])
         if len(dropped):
             arena.keys[dropped] = 0  # a key that comes again begins anew
             engine.map.drop(dropped)
             engine.emission.dropped(dropped)
-        if arena.wasteful():
-            self.compact()
-        self._swept_at, self._left = since, arena.entries
+
+    def idle_among(self, slots: np.ndarray) -> np.ndarray:
+        """Those of these keys (-1: none) that have had no event for longer than the time to live."""
+        slots = slots[slots >= 0]
+        return slots[self._idle(slots)]
 
     def compact(self) -> None:
         """Give back the room of keys that are gone or have shrunk."""

@@ -120,6 +120,49 @@ def test_batches_that_hit_the_cache_read_no_old_entries() -> None:
     assert max(c["live_events"] for c in seen) < 60, "only what a window or a correction can reach is alive"
 
 
+TTL = 40
+
+
+def lives(rows: list[dict], pieces: list[tuple[list[dict], int]]) -> list[list[dict]]:
+    """The events of each life of a key: one ends when the watermark is `ttl` ahead of all of them and another event comes."""
+    found: list[list[dict]] = []
+    for card in dict.fromkeys(row["card"] for row in rows):
+        life: list[dict] = []
+        for piece, watermark in pieces:
+            new = [row for row in piece if row["card"] == card]
+            if new and life and max(row["ts"] for row in life) < watermark * 1000 - TTL * SECOND:
+                found.append(life)
+                life = []
+            life = life + new
+        found.append(life)
+    return found
+
+
+@pytest.mark.parametrize("windows", [[sw.rows(3)], [sw.lifetime()], [sw.delta("amount", 4), sw.rows(2)]], ids=str)
+@pytest.mark.parametrize("results", ["eager", "final"])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000))
+def test_an_idle_key_begins_anew_wherever_its_bucket_is(windows, results: str, seed: int) -> None:
+    """Whether a sweep came by, the log was merged, or the windows were rebuilt: the answers are the same."""
+    rng = random.Random(seed)
+    spec = make(windows, results, ttl=f"{TTL}s", keep="0s", late="side")
+    rows, clock, pieces, at = events(seed, 90, 1500), Watermark(), [], 0
+    while at < len(rows):
+        size = rng.randrange(1, 12)
+        piece, at = rows[at : at + size], at + size
+        watermark = clock(piece)
+        pieces.append(([row for row in piece if row["ts"] >= watermark * 1000], watermark))
+    home, found = Harness(spec, limits=SMALL), []
+    for piece, watermark in pieces:
+        found += home.batch(table(piece), watermark, worker=rng.choice("abc"))[0]
+    found += home.flush()[0]
+    wanted: dict = {}
+    for life in lives(rows, pieces):
+        wanted |= expected(life, spec)
+    assert last_words(found) == wanted
+    assert results == "eager" or len(found) == len(wanted)
+
+
 @pytest.mark.parametrize("windows", [["1m"], [sw.rows(3)], [sw.session("15s")]], ids=str)
 @pytest.mark.parametrize("fan", [2, 3])
 def test_hits_read_nothing_after_a_rewrite_either(windows, fan: int) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
@@ -27,7 +28,9 @@ from slidewise.engines.spark.packing import BLOB, EVENTS, FLUSH, KIND, blob_of, 
 from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.warm import warmed
 from slidewise.errors import StateError
+from slidewise.live.columns import one_array
 from slidewise.live.keyed import META, Keyed, read_meta
+from slidewise.live.keymap import KeyMap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +223,7 @@ class BucketProcessor(StatefulProcessor):
             buckets=self.plan.buckets,
             signature=upgrade.encoded(self.spec),
             accept=accept,
-            merge=lambda entries: merged([upgrade.conformed(entry, self.spec) for entry in entries]),
+            merge=lambda entries: merged([upgrade.conformed(entry, self.spec) for entry in entries], self.spec.by),
             limits=self.plan.limits,
         )
         return log, short[0]
@@ -303,14 +306,33 @@ class BucketProcessor(StatefulProcessor):
         return pd.DataFrame({BLOB: blobs, METRICS: ["+" + text] + [None] * (len(blobs) - 1)})
 
 
-def merged(entries: Sequence[pa.Table]) -> pa.Table:
-    """Several log entries as one: the rows of all; of each thing that is noted, the last word."""
+def merged(entries: Sequence[pa.Table], by: Sequence[str] = ()) -> pa.Table:
+    """Several log entries as one: the rows of all, but for those of a key before it began anew; of each thing that is noted, the
+    last word."""
     notes: dict[str, Any] = {}
+    anew: list[int] = []
+    count = 0
     for entry in entries:
         notes.pop("history", None)  # what it says of the frontier, the entries after it say themselves
-        notes.update(read_meta(entry))
+        told = read_meta(entry)
+        anew += [count + row for row in told.pop("anew", ())]
+        count += len(entry)
+        notes.update(told)
     rows = pa.concat_tables([entry.replace_schema_metadata(None) for entry in entries]).combine_chunks()
+    if anew:
+        rows, notes["anew"] = _last_lives(rows, np.array(anew), np.cumsum([0, *map(len, entries)]), by)
     return noted(rows, notes)
+
+
+def _last_lives(rows: pa.Table, anew: np.ndarray, bounds: np.ndarray, by: Sequence[str]) -> tuple[pa.Table, list[int]]:
+    """Rows without those of keys that began anew in a later entry, and where those begin now."""
+    columns = [one_array(rows[name]) for name in by]
+    codes, keys = KeyMap([column.type for column in columns]).codes(columns, len(rows))
+    since = np.zeros(len(keys), np.int64)
+    since[codes[anew]] = bounds[np.searchsorted(bounds, anew, side="right") - 1]  # entries in order: the last word holds
+    kept = np.arange(len(rows)) >= since[codes]
+    places = np.cumsum(kept) - 1
+    return rows.filter(pa.array(kept)), places[anew[kept[anew]]].tolist()
 
 
 def noted(entry: pa.Table, notes: dict[str, Any]) -> pa.Table:

@@ -159,6 +159,36 @@ def test_an_event_is_counted_as_one_thing():
     assert engine.push(table_of([event(4, 98)]), watermark=99, now=110).counts["accepted"] == 1
 
 
+def test_a_key_whose_youngest_event_is_history_comes_again_only_when_it_changed():
+    engine = Keyed(make_spec([w.time(100)], {"peak": AGGS["peak"]}, emit="latest", keep=1000))
+    engine.absorb(engine.history(table_of([event(1, 100, x=5.0, paid=True)])))
+    push = lambda n, x: engine.push(table_of([event(2 + n, 50 - n, x=x, paid=True)]), batch=n).rows.to_pylist()
+    found = [push(n, x) for n, x in enumerate((1.0, 2.0, 9.0))]
+    assert [[(row["ts"], row["peak_100"]) for row in rows] for rows in found] == [[(100, 5.0)], [], [(100, 9.0)]]
+
+
+@pytest.mark.parametrize("window", [w.session(10), w.rows(4, slide=2), w.punctuation("paid")], ids=str)
+def test_windows_that_a_row_of_history_ends_are_given_for_the_events_of_the_stream_in_them(window):
+    old = [event(n, ts, paid=ts in (22, 204)) for n, ts in enumerate((1, 3, 20, 22, 200, 204))]
+    engine = Keyed(make_spec([window], {"n": AGGS["count"]}, emit="slide", results="final"))
+    engine.absorb(engine.history(table_of(old)))
+    new = [event(10, 21, paid=False), event(11, 23, paid=False)] if window.kind == "rows" else [event(10, 21, paid=False)]
+    engine.push(table_of(new))
+    given_out = sorted(row["ts"] for row in engine.advance(final=True).rows.to_pylist())
+    # rows: 1 3 | 20 21 | 22 23 | 200 204, each with the two before
+    assert given_out == {"session": [22], "rows": [21, 23, 204], "punctuation": [22]}[window.kind]
+
+
+def test_nan_that_stays_nan_does_not_come_again():
+    """Infinities that cancel give another NaN than one that was put in."""
+    nan, inf = float("nan"), float("inf")
+    for aggregate in (sw.sum("x"), sw.var("x"), sw.struct(a=sw.sum("x"), b=sw.mean("x"))):
+        engine = Keyed(make_spec([w.time(100)], {"a": aggregate}, keep=1000))
+        engine.push(table_of([event(1, 10, x=inf), event(2, 12, x=-inf), event(3, 13, x=1.0)]))
+        rows = engine.push(table_of([event(4, 11, x=nan)])).rows.to_pylist()
+        assert [row["id"] for row in rows] == [4]
+
+
 def test_history_holds_an_event_once():
     engine = Keyed(make_spec([w.time(50)]))
     engine.absorb(engine.history(table_of([event(1, 10), event(2, 12), event(1, 10)])))

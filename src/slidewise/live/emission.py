@@ -254,9 +254,12 @@ class FinalEvents(Emission):
         starts, counts = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
         between(arena.keys, arena["time"], slots, number(before), number(until), frontier.ended, starts, counts)
         frontier.given = until
-        positions, slots = ranges(starts, counts), np.repeat(slots, counts)
-        told = np.flatnonzero(arena["quiet"][positions] == 0)
-        return slots[told], positions[told]
+        return self.told(np.repeat(slots, counts), ranges(starts, counts))
+
+    def told(self, slots, positions) -> tuple[np.ndarray, np.ndarray]:
+        """Those of these rows that do not come from history."""
+        which = np.flatnonzero(self.engine.arena["quiet"][positions] == 0)
+        return slots[which], positions[which]
 
 
 class EagerLatest(Emission):
@@ -270,7 +273,7 @@ class EagerLatest(Emission):
         had = np.flatnonzero(arena.keys[touched, LAST] > arena.keys[touched, FIRST])
         youngest = arena.keys[touched[had], LAST] - 1
         numbers = np.full(len(touched), -1, np.int64)
-        numbers[had] = np.where(arena["quiet"][youngest] == 0, arena["number"][youngest], -1)
+        numbers[had] = np.where(self.told(touched[had]), arena["number"][youngest], -1)
         if len(had):
             self.engine.refresh(touched[had])
             old = self.at_rows(touched[had], youngest)
@@ -284,6 +287,14 @@ class EagerLatest(Emission):
             give[had] |= same
         chosen = np.flatnonzero(give)
         return self.stored_rows(positions[chosen], new.pick(chosen), batch)
+
+    def told(self, slots) -> np.ndarray:
+        """Which of these keys have been given: those with an event that is not of history."""
+        arena = self.engine.arena
+        found = arena["quiet"][arena.keys[slots, LAST] - 1] == 0
+        for i in np.flatnonzero(~found):
+            found[i] = not arena["quiet"][arena.keys[slots[i], FIRST] : arena.keys[slots[i], LAST]].all()
+        return found
 
 
 class FinalLatest(FinalEvents):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from slidewise.algebra.cache import entry
 from slidewise.live.arena import FIRST, LAST, RANK0, START
 from slidewise.live.emission import Emission, FinalEvents, Results, limits
+from slidewise.live.frames import frames
 from slidewise.live.spec import BY_TIME, StreamSpec
 from slidewise.windows.boundaries import answers, apart, ending_there, moments_of
 from slidewise.windows.positions import lower_position
@@ -167,9 +168,19 @@ class EndingRows(FinalEvents):
             ends = (positions + 1 == arena.keys[slots, LAST]) | apart(times[positions], times[following], window.range)
         return slots[ends], positions[ends]
 
+    def told(self, slots, positions):
+        return slots, positions  # a row of history may end a window that holds an event of the stream
+
     def at_rows(self, slots, positions) -> Results:
-        closed = "right" if self.window.kind == "session" else None
-        return self.evaluate(slots, positions, self.engine.arena["time"][positions], closed=closed)
+        arena, request = self.engine.arena, self.spec.request
+        closed = "right" if self.window.kind == "session" else request.closed
+        moments = arena["time"][positions]
+        found = self.evaluate(slots, positions, moments, closed=closed)
+        if len(positions) and arena["quiet"][positions].any():
+            los, his, _ = frames(self.window, self.name, arena, slots, positions, moments, closed, request.ties, None, {})
+            loud = np.concatenate([[0], np.cumsum(arena["quiet"] == 0)])
+            found.some &= (loud[his] > loud[los]) | (arena["quiet"][positions] == 0)
+        return found
 
     def due(self, batch, counts):
         slots, positions = self.passed()

@@ -63,6 +63,12 @@ class Emission:
     def dropped(self, slots) -> None:
         """These keys are gone."""
 
+    def settle(self) -> None:
+        """All events are to be in the arena now."""
+
+    def swept(self) -> None:
+        """Events were forgotten."""
+
     # ---- evaluating ----------------------------------------------------------------------------------------------------------
 
     def evaluate(self, slots, positions, moments, ticks=None, closed=None, answered=None) -> Results:

@@ -162,8 +162,10 @@ def whole_runs(op, V, COUNTS, masked, start, cap, rank0, rank, end):
 
 
 @entry
-def answer(op, X_, MASK_, V_, COUNTS_, B_, BASED, keys, slots, los, his, skips, OUT_, OK_):
+def answer(op, X_, MASK_, V_, COUNTS_, B_, BASED, keys, slots, los, his, skips, runs, OUT_, OK_):
     """For each i the aggregate of positions [los[i], his[i]) of key slots[i], without position skips[i] (if there are skips).
+
+    runs: whether there are partials of runs; otherwise events are combined again, from the oldest on.
 
     B, BASED: for each key the partial of what was forgotten and how many events are in it; BASED is empty where that does not
     count.
@@ -194,7 +196,7 @@ def answer(op, X_, MASK_, V_, COUNTS_, B_, BASED, keys, slots, los, his, skips, 
         while lo < hi:
             rank, end = rank0 + lo - start, rank0 + stop - start
             begin, border = (rank + (1 << BITS) - 1) & -(1 << BITS), end & -(1 << BITS)
-            if begin > border:  # inside one run
+            if not runs or begin > border:  # inside one run
                 for position in range(lo, stop):
                     if not masked or MASK[position]:
                         part = lift(op, get(op, V, LIFT), row(X, position))

@@ -10,7 +10,9 @@ beside the events and brought up to date behind the first event that changed.
 import numpy as np
 
 from slidewise.algebra.cache import entry, inlined
+from slidewise.algebra.kernel import twin
 from slidewise.live.arena import CHANGED, FIRST, LAST, RANK0, START, Arena
+from slidewise.windows import positions as positions_
 from slidewise.windows.bounds import end_reach, end_rule, sides, start_reach
 from slidewise.windows.clock import HIGHEST, LOWEST, Ticks
 from slidewise.windows.deltas import delta_run
@@ -78,6 +80,26 @@ def frames(
         rule = (window.kind == "session", gap, all_known, since)
         run_frames(arena.keys, times, lowest_of(times), arena[f"run:{name}"], slots, moments, *rule, his, los, short)
     return los, his, short
+
+
+def stretch(window: Ticks, moment, dtype: np.dtype, closed: str) -> tuple:
+    """(first, beyond, last, beyond): the times that the window ending at a moment holds, from `first` (beyond: behind it) and
+    before `last` (beyond: up to it). For windows that are stretches of time: time, tumbling, lifetime."""
+    left, right = sides(closed)
+    number, steps = dtype.type, twin(positions_)
+    lowest = dtype.type(-np.inf if dtype.kind == "f" else LOWEST)
+
+    def counted(slide, origin, back, strict):
+        at = steps.boundary(number(moment), number(slide), number(origin), strict) if slide > 0 else number(moment)
+        return steps.earlier(at, back, lowest)
+
+    rule = (window.slide, window.origin, window.offset) if window.kind == "time" else (0, 0, 0)
+    back, strict, beyond = end_reach(("moment", *rule), number, right)
+    last = counted(rule[0], rule[1], back, strict), beyond
+    if window.kind == "lifetime":
+        return lowest, False, *last
+    back, strict, beyond = start_reach(window, number, left)
+    return counted(window.slide, window.origin, back, strict), beyond, *last
 
 
 def lowest_of(times: np.ndarray):

@@ -167,6 +167,7 @@ class Keyed:
 
     def retained(self) -> pa.Table:
         """All that must be kept, as one log entry."""
+        self.emission.settle()
         self.retention.sweep()
         positions = self.arena.live(self.map.slots())
         table = self.store.take(np.sort(self.arena["number"][positions]))
@@ -320,6 +321,10 @@ class Keyed:
 
     def _merge(self, table: pa.Table, intake: Intake) -> np.ndarray:
         """Store the events and put them into the arena; their positions, by sorted place."""
+        return self.arena.merge(intake.touched, intake.bounds, intake.places, self._stored(table, intake))
+
+    def _stored(self, table: pa.Table, intake: Intake) -> dict[str, np.ndarray]:
+        """Store the events; the arena's columns of them, by sorted place."""
         numbers = self.store.append(self._entry(table))
         rows = intake.rows
         new: dict[str, np.ndarray] = {"time": intake.times, "number": numbers[rows]}
@@ -347,7 +352,7 @@ class Keyed:
             youngest = intake.times.max().item()
             clock = self.frontier.clock
             self.frontier.clock = youngest if clock is None else max(clock, youngest)
-        return self.arena.merge(intake.touched, intake.bounds, intake.places, new)
+        return new
 
     def refresh(self, touched: np.ndarray) -> None:
         """Bring runs and partials of these keys up to date, before they are asked."""

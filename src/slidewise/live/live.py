@@ -25,9 +25,11 @@ import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError, StateError
 from slidewise.live.arena import FIRST, LAST
-from slidewise.live.emission import Emission
+from slidewise.live.emission import Emission, Results
+from slidewise.live.explain import StreamExplanation
 from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
+from slidewise.live.late import LateKeys
 from slidewise.live.rows import Rows, check_dict
 from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
@@ -36,6 +38,7 @@ from slidewise.planner.request import request
 from slidewise.windows.bounds import sides
 
 KIND = "live"
+_NO_ROWS = np.zeros(0, np.int64)
 AT_ONCE = 4096
 """Single rows wait until so many have come, or somebody asks."""
 
@@ -83,6 +86,7 @@ class Live:
             name for name in ([id] if isinstance(id, str) else id or ()) if name not in self._request.needed
         ]
         self._engine: Keyed | None = None
+        self._asked: Asked | None = None
         self._pending: list[dict] = []
         self._rows: Rows | None = None
         self._counts: dict[str, int] = {}
@@ -149,6 +153,12 @@ class Live:
             table, self._pending = self._rows.table(self._pending), []
             self._take(table)
 
+    def _settle(self) -> None:
+        """All that was pushed is in the engine's arena."""
+        self._flush()
+        if self._engine is not None:
+            self._asked.settle()
+
     def _take(self, table: pa.Table) -> None:
         engine = self._engine
         outcome = engine.push(table)
@@ -181,7 +191,7 @@ class Live:
             raise InputError("keep= says how far behind the watermark= events are taken in; give both")
         spec = stream_spec(self._request, kinds, late="correct", arrival=True, **self._options)
         self._engine = Keyed(spec)
-        self._engine.emission = Asked(spec, self._engine)
+        self._engine.emission = self._asked = Asked(spec, self._engine)
         self._rows = Rows(spec.schema, self._request.time)
 
     # ---- answers -------------------------------------------------------------------------------------------------------------
@@ -204,7 +214,7 @@ class Live:
 
     def results(self, at=None) -> pa.Table:
         """The same for every key, as an Arrow table: key columns, then results."""
-        self._flush()
+        self._settle()
         if self._engine is None:
             raise InputError("nothing has been pushed yet, so the types of the results are not known; give schema=")
         engine = self._engine
@@ -214,11 +224,8 @@ class Live:
         return pa.table({**columns, **self._answers(slots, at)})
 
     def _answers(self, slots: np.ndarray, at) -> dict[str, pa.Array]:
-        engine = self._engine
-        engine.refresh(slots)
-        if at is None:
-            found = engine.emission.at_rows(slots, engine.arena.keys[slots, LAST] - 1)
-        else:
+        engine, tick = self._engine, None
+        if at is not None:
             tick, behind = self._moment(at)
             tick = self._between(at, tick) if behind else tick
             since = engine.retention.corrected()
@@ -227,9 +234,7 @@ class Live:
                     f"windows that end at {at!r} reach back before what is kept; ask for a later time, or give a "
                     "longer keep= or a later expire()"
                 )
-            found = engine.emission.evaluate(
-                slots, np.zeros(0, np.int64), np.full(len(slots), tick, engine.spec.clock.dtype)
-            )
+        found = self._asked.asked(slots, tick)
         return {output.column: engine.emission.column(output, found) for output in self._request.outputs}
 
     def _empty(self) -> dict:
@@ -264,11 +269,17 @@ class Live:
                 )
         return tick if right else tick + 1
 
+    def explain(self) -> StreamExplanation:
+        """What each aggregate is kept in, why, at which cost, and why not otherwise: print it, or take `as_dict()`."""
+        if self._engine is None:
+            raise InputError("nothing has been pushed yet, so types, and what suits them, are not known; give schema=")
+        return StreamExplanation(self._engine.spec)
+
     # ---- what is held --------------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """How many events are held."""
-        self._flush()
+        self._settle()
         return 0 if self._engine is None else self._engine.entries
 
     def keys(self) -> list:
@@ -295,8 +306,8 @@ class Live:
     @property
     def nbytes(self) -> int:
         """Memory held, roughly."""
-        self._flush()
-        return 0 if self._engine is None else self._engine.nbytes
+        self._settle()
+        return 0 if self._engine is None else self._engine.nbytes + self._asked.late.nbytes
 
     def expire(self, before) -> int:
         """No event before this time will come and no window ending before it be asked for: forget what no other needs.
@@ -318,7 +329,7 @@ class Live:
         """Everything that is held, as bytes: events and times, never code."""
         for bound in self._request.leaves.values():
             told_apart(bound.operator)
-        self._flush()
+        self._settle()
         description: dict[str, Any] = {"signature": self._signature(), "counts": self._counts}
         sections = {}
         if self._engine is not None:
@@ -376,11 +387,33 @@ class Live:
 class Asked(Emission):
     """Nothing comes out by itself."""
 
+    def __init__(self, spec: StreamSpec, engine: Keyed):
+        super().__init__(spec, engine)
+        self.late = LateKeys(spec, engine)
+
     def step(self, accepted, times, intake, batch, counts):
-        counts["corrected"] = self.out_of_order(intake) if len(intake.rows) else 0
         if len(intake.rows):
-            self.engine._merge(accepted, intake)
+            counts["corrected"] = self.late.out_of_order(intake)
+            self.late.take(intake, self.engine._stored(accepted, intake))
         return self.spec.output_schema.empty_table()
+
+    def asked(self, slots: np.ndarray, tick) -> Results:
+        """Results of these keys at a moment, or (None) at each one's youngest event."""
+        if len(slots) == 1 and int(slots[0]) in self.late:
+            return Results(self.late.answers(int(slots[0]), tick), np.ones(1, bool), np.ones(1, bool))
+        self.engine.refresh(slots)
+        if tick is None:
+            return self.at_rows(slots, self.engine.arena.keys[slots, LAST] - 1)
+        return self.evaluate(slots, _NO_ROWS, np.full(len(slots), tick, self.spec.clock.dtype))
+
+    def settle(self):
+        self.late.settle()
+
+    def swept(self):
+        self.late.swept()
+
+    def dropped(self, slots):
+        self.late.dropped(slots)
 
 
 def _table(events) -> pa.Table:

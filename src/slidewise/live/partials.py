@@ -1,4 +1,5 @@
-"""One step of the keyed engine: its inputs in the arena, its partials of runs, and answers for every aggregate read from them.
+"""One step of the keyed engine: its inputs in the arena, its partials of runs (where the planner chose to keep some), and
+answers for every aggregate read from them.
 
 The kernels are in folds.py.
 """
@@ -8,13 +9,15 @@ import pyarrow as pa
 
 from slidewise.algebra.codec import decode, encode, like, stripped
 from slidewise.algebra.kernel import leaf_values, twin
+from slidewise.algorithms.fiba_forest import Forest
 from slidewise.errors import StateError
 from slidewise.live import folds
-from slidewise.live.arena import STALE, Arena
+from slidewise.live.arena import FIRST, STALE, Arena
 from slidewise.live.columns import input_dtype, input_name, input_values, mask_of
 from slidewise.live.outputs import Answers, result_arrays
 from slidewise.live.spec import Aggregate, Step
 from slidewise.live.states import states_as_objects
+from slidewise.live.structures import STRUCTURES
 from slidewise.planner.sharing import View
 
 _ALL = np.zeros(0, np.uint8)
@@ -30,6 +33,8 @@ class Partials:
         self.step = step
         self.members = [(view, aggregates[view.aggregate]) for view in step.views]
         self.op = step.typed
+        self.runs = bool(STRUCTURES[step.choices.kept.algorithm].partials)
+        """Whether partials of runs are kept; otherwise the events alone."""
         self.arena = arena
         self.inputs = [input_name(step, found) for found in step.inputs]
         self.mask = f"counts:{step.name}"
@@ -91,6 +96,8 @@ class Partials:
 
     def refresh(self, touched: np.ndarray) -> None:
         """Bring the runs of these keys up to date."""
+        if not self.runs:
+            return
         self._fit()
         self.kernels.refresh(self.op, self._columns(), self._mask(), self.V, self.counts, self.arena.keys, touched)
 
@@ -102,9 +109,20 @@ class Partials:
         out, ok = result_arrays(self.op, len(slots))
         based = self.based if lifetime else _NO_BASES
         state = (self._columns(), self._mask(), self.V, self.counts, self.bases, based)
-        self.kernels.answer(self.op, *state, self.arena.keys, slots, los, his, skips, out, ok)
+        self.kernels.answer(self.op, *state, self.arena.keys, slots, los, his, skips, self.runs, out, ok)
         if answered is not None:
             ok &= answered
+        return self._views(out, ok, answered)
+
+    def answer_stretch(self, slot: int, forest: Forest, first: int, last: int) -> dict[str, Answers]:
+        """The result of one stretch of times of a key that has a tree (late.py), both ends included."""
+        out, ok = result_arrays(self.op, 1)
+        if first > last or not forest.size() or not forest.query_range(0, first, last, out, ok):
+            nothing = np.array([self.arena.keys[slot, FIRST]], np.int64)
+            return self.answer(np.array([slot], np.int64), nothing, nothing)
+        return self._views(out, ok, None)
+
+    def _views(self, out, ok, answered) -> dict[str, Answers]:
         if len(self.members) == 1:
             return {aggregate.name: Answers(aggregate, out, ok) for _, aggregate in self.members}
         return {aggregate.name: self._view(view, aggregate, out, ok, answered) for view, aggregate in self.members}

@@ -80,6 +80,7 @@ class Retention:
         if since is None:
             return
         engine, spec = self.engine, self.spec
+        engine.emission.settle()
         arena = engine.arena
         slots = engine.map.slots()
         number = arena["time"].dtype.type
@@ -109,6 +110,7 @@ class Retention:
         self._forget(slots, firsts, dropped)
         if arena.wasteful():
             self.compact()
+        engine.emission.swept()
         self._swept_at, self._left = since, arena.entries
 
     def drop(self, slots: np.ndarray) -> None:

@@ -4,7 +4,7 @@
 hosts it read the result. It holds operators and types, no data and no compiled code, so it can be sent to other processes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -13,7 +13,9 @@ from slidewise.algebra.operator import Bound
 from slidewise.algebra.typed import TypedOperator
 from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.live.outputs import result_type
+from slidewise.live.structures import KEPT, LATE_TREES
 from slidewise.planner.inputs import Input, input_of, plain, suited
+from slidewise.planner.ladder import Choice, Task, choose
 from slidewise.planner.request import Output, Request
 from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
@@ -50,12 +52,28 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Choices:
+    """The planner's choice of what a step is kept in (live/structures.py). The engine and `explain` read it here."""
+
+    kept: Choice
+    late: Choice | None = None
+    """What is kept beside for keys that hold much and get late events one by one; None where they come in batches (streams)."""
+
+    @property
+    def tree(self) -> str | None:
+        """The tree that such a key gets beside its events, if it gets one."""
+        return self.late.algorithm if self.late is not None and self.late.algorithm in LATE_TREES else None
+
+
+@dataclass(frozen=True)
 class Step:
     """One state that is kept, and the aggregates read from it: count, sum, mean and std of a column share one."""
 
     bound: Bound
     inputs: tuple[Input, ...]
     views: tuple[View, ...]
+    choices: Choices | None = None
+    """What it is kept in; None only while that is being chosen."""
 
     @property
     def name(self) -> str:
@@ -94,6 +112,8 @@ class StreamSpec:
     """Columns that are kept with an event; others ride along once and are null when a result comes again."""
     known_until: int | float | None = None
     """The youngest event of all of the history; None: of that which this engine is given."""
+    choices: tuple[Choices, ...] = ()
+    """For each of the steps; travels with the spec, so that every process runs what was explained."""
 
     @property
     def time(self) -> str:
@@ -150,7 +170,11 @@ class StreamSpec:
         groups = grouped(
             {a.name: a.bound for a in self.aggregates}, lambda bound: tuple(i.dtype for i in by_bound[id(bound)])
         )
-        return tuple(Step(group.bound, by_name[group.views[0].aggregate].inputs, group.views) for group in groups)
+        chosen = self.choices or (None,) * len(groups)
+        return tuple(
+            Step(group.bound, by_name[group.views[0].aggregate].inputs, group.views, choices)
+            for group, choices in zip(groups, chosen, strict=True)
+        )
 
     def __getstate__(self):
         return {k: v for k, v in self.__dict__.items() if k != "steps"}
@@ -289,7 +313,30 @@ def stream_spec(
             raise InputError(
                 f"the stream adds a column {name!r}, and the data or the results have one already; rename it"
             )
-    return found
+    return replace(found, choices=tuple(_choices(found, step) for step in found.steps))
+
+
+def _choices(spec: StreamSpec, step: Step) -> Choices:
+    """What the ladder says for a step."""
+    windows, ticks = spec.request.windows, spec.ticks
+    closed_in = 1 if spec.request.closed == "both" else 0
+    counted = [int(window.range) + closed_in for window in ticks.values() if window.kind == "rows"]
+    task = Task(
+        step.typed,
+        len(ticks),
+        spec.request.prefer,
+        order="any",
+        kept=True,
+        longest=max(counted) if len(counted) == len(ticks) else None,
+        among=KEPT,
+    )
+    kept = choose(task)
+    if not spec.arrival:
+        return Choices(kept)
+    places = [str(windows[name]) for name, window in ticks.items() if window.kind not in BY_TIME | {"lifetime"}]
+    places += ["order="] if spec.request.order else []
+    places += ["exclude_current=True"] if spec.request.exclude_current else []
+    return Choices(kept, choose(replace(task, single=True, places=", ".join(places), among=KEPT + LATE_TREES)))
 
 
 def _aggregate(name: str, bound: Bound, types: dict, lifetime: bool) -> Aggregate:

@@ -27,6 +27,17 @@ class Task:
     prefer: str = "throughput"
     order: str = "in"
     """`in`: events come (or were sorted) by time; `any`: they come as they come."""
+    kept: bool = False
+    """Whether the events of a key are kept beside it, sorted (streams, `Live`): what lies behind a late one can be computed again,
+    and any stretch of them is asked for."""
+    single: bool = False
+    """Whether late events come one by one, to a key that holds many, and answers are asked for in between."""
+    places: str = ""
+    """What goes by the places of events, so that no stretch of times says it; empty where nothing does."""
+    longest: int | None = None
+    """The most events a window can hold, where that is known."""
+    among: tuple[str, ...] = ()
+    """The algorithms that whoever asks has a structure for; empty: all."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +68,43 @@ class Choice:
 def _wrong_order(rung: Rung, task: Task) -> str | None:
     if rung.algorithm not in MODULES:
         return "not part of this build"
-    if task.order == "any" and algorithm(rung.algorithm).info.order == "in":
+    info = algorithm(rung.algorithm).info
+    if task.order == "any" and info.order == "in" and not task.kept:
         return "events come out of order, and it only takes them in order"
+    if task.kept and "query_range" not in info.offers:
+        return "it answers for its whole window, and any stretch of a key's events is asked for, late ones among them"
     return None
 
 
+def _not_there(rung: Rung, task: Task) -> str | None:
+    return "no structure of this engine is built on it" if task.among and rung.algorithm not in task.among else None
+
+
 def _tree(task: Task) -> str | None:
-    return None if task.order == "any" else "events are in order: an algorithm that only appends is cheaper than a tree"
+    if task.order == "in":
+        return "events are in order: an algorithm that only appends is cheaper than a tree"
+    if task.kept and not task.single:
+        return (
+            "the events are kept in order anyhow, and late ones merged once a batch: a tree for each key would hold them again, "
+            "and groups numbers by arrival, so that the last bits of floats could differ after a restart"
+        )
+    if task.places:
+        return f"{task.places} goes by the places of events, and a tree is searched by time"
+    return None
+
+
+def _runs(task: Task) -> str | None:
+    if not task.kept:
+        return "it can answer for any range, and only whole windows are asked for"
+    if task.longest is not None and task.longest <= FEW_EVENTS:
+        return f"no window holds more than {task.longest} events: partials of them would save nothing"
+    return None
+
+
+def _recalc(task: Task) -> str:
+    if task.kept and task.longest is not None:
+        return f"a window is at most {task.longest} events, combined again for each answer; nothing is kept beside them"
+    return "serves everything"
 
 
 def _always(task: Task) -> str | None:
@@ -88,6 +129,9 @@ def _stacks(task: Task) -> str | None:
 MANY_WINDOWS = 6
 """From this many windows on, one deque for all beats a pass for each."""
 
+FEW_EVENTS = 8
+"""So few events are combined again as fast as any partials of them are found."""
+
 RUNGS: tuple[Rung, ...] = (
     Rung("fiba", lambda t: "events come in any order: amortised O(log d) for one that is d late", _tree),
     Rung(
@@ -105,7 +149,15 @@ RUNGS: tuple[Rung, ...] = (
     ),
     Rung("two_stacks_lite", lambda t: "any associative operator in amortised three combines and one array", _stacks),
     Rung("daba_lite", lambda t: "any associative operator; no single event costs more than a constant", _always),
-    Rung("recalc", lambda t: "serves everything", _always),
+    Rung(
+        "flatfat",
+        lambda t: (
+            "any stretch of a key's events, by time or by place, from partials of runs beside them; grouped by rank alone, so that "
+            "neither the order of arrival nor a restart changes a bit"
+        ),
+        _runs,
+    ),
+    Rung("recalc", _recalc, _always),
 )
 
 
@@ -118,7 +170,12 @@ def choose(task: Task, asked: str = "auto") -> Choice:
         return Choice(asked, "asked for")
     rejected: list[tuple[str, str]] = []
     for rung in RUNGS:
-        why = _wrong_order(rung, task) or serves(rung.algorithm, task.operator) or rung.refuse(task)
+        why = (
+            _wrong_order(rung, task)
+            or serves(rung.algorithm, task.operator)
+            or rung.refuse(task)
+            or _not_there(rung, task)
+        )
         if why is None:
             return Choice(rung.algorithm, rung.because(task), tuple(rejected))
         rejected.append((rung.algorithm, why))

@@ -235,16 +235,17 @@ def _plan(story: Story) -> str:
     told = story.plan.as_dict()
     lines = []
     for step in told["steps"]:
-        cells = (step["results"].replace("<-", "←"), step["state"], step["compiled"])
+        cells = (step["results"].replace("<-", "←"), step["algorithm"], step["state"], step["compiled"])
         lines.append(f"<tr><td><b>{escape(cells[0])}</b></td>{''.join(f'<td>{escape(cell)}</td>' for cell in cells[1:])}</tr>")
-    head = "<tr><th>result</th><th>state</th><th>compiled</th></tr>"
+    head = "<tr><th>result</th><th>algorithm</th><th>state</th><th>compiled</th></tr>"
+    kept = dict.fromkeys((step["structure"], step["because"], step["cost"]) for step in told["steps"])
     facts = "".join(f"<tr><td>{escape(word)}</td><td>{escape(text)}</td></tr>" for word, text in told["stream"].items())
     return _section(
         "The plan",
         "No window is added up flight by flight. Flights stand in the order of departure, in small groups, and each group "
         "keeps what its flights come to: a window is put together from a few of these, and a late flight changes only those since "
-        f"it departed. In the words of the papers: <b>{escape(_sentence(told['structure']))}</b>; {escape(told['because'])}. "
-        f"{escape(_sentence(told['cost']))}.",
+        "it departed. In the words of the papers: "
+        + " ".join(f"<b>{escape(_sentence(what))}</b>: {escape(why)}. {escape(_sentence(cost))}." for what, why, cost in kept),
         f'<div class="wide"><table>{head}{"".join(lines)}</table></div><table class="facts">{facts}</table>'
         f"<details><summary>slidewise explain flights.toml</summary><pre>{escape(str(story.plan))}</pre></details>",
     )

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from slidewise.algebra.typed import TypedOperator
+from slidewise.algorithms import algorithm
 from slidewise.live.late import LARGE, PATIENCE
 from slidewise.live.spec import Step, StreamSpec
 from slidewise.live.structures import STRUCTURES
@@ -96,6 +98,39 @@ class StreamExplanation:
                 why = {name: why for name, why in step["late"]["rejected"].items() if step["rejected"].get(name) != why}
                 lines += _lines({"algorithm": f"{step['name']}, as others", "rejected": why}, ("algorithm",))
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class WindowExplanation:
+    """The plan of one live window in words."""
+
+    operator: str
+    choice: Choice
+    typed: TypedOperator | None
+    """None: types are not known before the first event."""
+
+    def as_dict(self) -> dict[str, Any]:
+        info, typed = algorithm(self.choice.algorithm).info, self.typed
+        each = "partials" if typed is None else "Python objects"
+        each = f"partials of {typed.state.row_bytes} bytes" if typed is not None and typed.compiled else each
+        compiled = "" if typed is None else "yes" if typed.compiled else f"no: {typed.reason}"
+        return {
+            "call": f"window of {self.operator}; events come "
+            + ("in any order" if info.order == "any" else "in the order of time"),
+            "algorithm": f"{info.name} ({info.paper})",
+            "name": info.name,
+            "because": self.choice.reason,
+            "cost": "combines: " + ", ".join(f"{operation} {count}" for operation, count in info.bounds.items()),
+            "state": f"{info.stores} {each}, n entries in the window",
+            "compiled": compiled,
+            "rejected": dict(self.choice.rejected),
+        }
+
+    def __str__(self) -> str:
+        told = self.as_dict()
+        return "\n".join([told["call"], *_lines(told, ("algorithm", "because", "cost", "state", "compiled"))])
 
     __repr__ = __str__
 

@@ -15,12 +15,11 @@ The trees hold the events of the block and those that wait, so either answers al
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slidewise.algorithms import algorithm
-from slidewise.algorithms.fiba_forest import Forest
 from slidewise.live.arena import FIRST, LAST, locate
 from slidewise.live.frames import stretch
 from slidewise.live.intake import Intake
@@ -28,6 +27,9 @@ from slidewise.live.outputs import Answers
 from slidewise.live.partials import Partials
 from slidewise.live.spec import StreamSpec
 from slidewise.live.times import float_codes
+
+if TYPE_CHECKING:
+    from slidewise.algorithms.fiba_forest import Forest
 
 LARGE = 1 << 16
 """Events of a key from which on moving some of them costs more than taking a single one in does."""
@@ -49,6 +51,8 @@ class LateKeys:
         self.moved: dict[int, int] = {}
         self.waiting: list[tuple[int, dict[str, np.ndarray]]] = []
         self.count = 0
+        self.fallen = False
+        """Whether events wait of a key that has trees no more."""
 
     def __contains__(self, slot: int) -> bool:
         return slot in self.trees
@@ -83,7 +87,7 @@ class LateKeys:
             self.engine.arena.merge(touched, bounds, places, new)
             for slot in due:
                 self._plant(slot)
-        if self.count >= max(WAITING, sum(self._held(slot) for slot in self.trees) // SHARE):
+        if self.fallen or self.count >= max(WAITING, sum(self._held(slot) for slot in self.trees) // SHARE):
             self.settle()
 
     def _held(self, slot: int) -> int:
@@ -109,6 +113,8 @@ class LateKeys:
 
     def _plant(self, slot: int) -> None:
         """Trees of all events of a key."""
+        from slidewise.algorithms.fiba_forest import Forest  # a tenth of a second of imports, only where one is wanted
+
         arena = self.engine.arena
         first, last = arena.keys[slot, FIRST], arena.keys[slot, LAST]
         columns = {name: column[first:last] for name, column in arena.columns.items()}
@@ -123,8 +129,13 @@ class LateKeys:
         self.waiting.append((slot, new))
         self.count += len(new["time"])
         self.youngest[slot] = max(self.youngest[slot], new["time"][-1])
-        if not self._insert(self.trees[slot], new):
-            self._fell(slot)
+        whole = False
+        try:
+            whole = self._insert(self.trees[slot], new)
+        finally:
+            if not whole:
+                self._fell(slot)
+                self.fallen = True
 
     def _insert(self, trees: list[Forest], columns: dict[str, np.ndarray]) -> bool:
         """Whether all of it went in. An operator that raises has its say where answers are made of the block."""
@@ -170,6 +181,7 @@ class LateKeys:
 
     def settle(self) -> None:
         """Put all that waits into the arena. Trees stay: they hold it already."""
+        self.fallen = False
         if not self.waiting:
             return
         arena = self.engine.arena

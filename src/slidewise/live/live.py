@@ -161,6 +161,7 @@ class Live:
 
     def _take(self, table: pa.Table) -> None:
         engine = self._engine
+        self._asked.mend()
         outcome = engine.push(table)
         for name, count in outcome.counts.items():
             self._counts[name] = self._counts.get(name, 0) + count
@@ -401,6 +402,7 @@ class Asked(Emission):
         """Results of these keys at a moment, or (None) at each one's youngest event."""
         if len(slots) == 1 and int(slots[0]) in self.late:
             return Results(self.late.answers(int(slots[0]), tick), np.ones(1, bool), np.ones(1, bool))
+        self.mend()
         self.engine.refresh(slots)
         if tick is None:
             return self.at_rows(slots, self.engine.arena.keys[slots, LAST] - 1)
@@ -408,6 +410,11 @@ class Asked(Emission):
 
     def settle(self):
         self.late.settle()
+
+    def mend(self) -> None:
+        """What waits for a key whose trees were given up half-way goes where it will be looked for."""
+        if self.late.fallen:
+            self.late.settle()
 
     def swept(self):
         self.late.swept()

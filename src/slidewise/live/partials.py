@@ -4,12 +4,13 @@ answers for every aggregate read from them.
 The kernels are in folds.py.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
 from slidewise.algebra.codec import decode, encode, like, stripped
 from slidewise.algebra.kernel import leaf_values, twin
-from slidewise.algorithms.fiba_forest import Forest
 from slidewise.errors import StateError
 from slidewise.live import folds
 from slidewise.live.arena import FIRST, STALE, Arena
@@ -19,6 +20,9 @@ from slidewise.live.spec import Aggregate, Step
 from slidewise.live.states import states_as_objects
 from slidewise.live.structures import STRUCTURES
 from slidewise.planner.sharing import View
+
+if TYPE_CHECKING:
+    from slidewise.algorithms.fiba_forest import Forest
 
 _ALL = np.zeros(0, np.uint8)
 _NO_COUNTS = np.zeros(0, np.int32)
@@ -114,7 +118,7 @@ class Partials:
             ok &= answered
         return self._views(out, ok, answered)
 
-    def answer_stretch(self, slot: int, forest: Forest, first: int, last: int) -> dict[str, Answers]:
+    def answer_stretch(self, slot: int, forest: "Forest", first: int, last: int) -> dict[str, Answers]:
         """The result of one stretch of times of a key that has a tree (late.py), both ends included."""
         out, ok = result_arrays(self.op, 1)
         if first > last or not forest.size() or not forest.query_range(0, first, last, out, ok):

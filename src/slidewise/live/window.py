@@ -16,12 +16,13 @@ Control path only: it turns times and values into what the compiled core takes, 
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slidewise.algebra.codec import decode
 from slidewise.algebra.operator import Bound, Operator
+from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm as algorithm_named
 from slidewise.algorithms import serves
 from slidewise.algorithms.protocol import Algorithm
@@ -30,18 +31,20 @@ from slidewise.live.inorder import InOrder
 from slidewise.live.snapshot import numbers, pack, told_apart, unpack
 from slidewise.live.times import times_named, times_of
 from slidewise.live.values import Values, _dtype, values_of
+from slidewise.planner.ladder import Choice, Task, choose
+
+if TYPE_CHECKING:
+    from slidewise.live.explain import WindowExplanation
 
 _DTYPE = re.compile(r"[<>|=]?([biuf][1248]|[mM]8\[\d*[a-zA-Z]{1,2}\])")
-
-ANY_ORDER = "fiba"
-"""What `auto` means for a window whose future is not known: any order, every operation, every operator."""
 
 
 class Window:
     """A sliding window over one stream of events, kept up to date by one of the algorithms of `sw.algorithms()`.
 
-    `algorithm="auto"` takes events in any order (fiba). Types are fixed by the first value unless given: `dtype` for the values (a
-    tuple for several inputs), `time_dtype` for the times. `insist=True` lets a declared inverse be used on floats.
+    `algorithm="auto"` takes events in any order: the planner's ladder says by what (fiba), and `explain()` why. Types are fixed by
+    the first value unless given: `dtype` for the values (a tuple for several inputs), `time_dtype` for the times. `insist=True`
+    lets a declared inverse be used on floats.
     """
 
     def __init__(
@@ -61,7 +64,11 @@ class Window:
         if not isinstance(algorithm, str):
             raise InputTypeError(f"algorithm is a name such as 'fiba', not {algorithm!r}")
         self._op = op
-        self._algorithm = algorithm_named(ANY_ORDER if algorithm == "auto" else algorithm)
+        self._auto = algorithm == "auto"
+        # What becomes of a window is not known: events may come in any order. The ladder is asked again when the types are known.
+        unknown = TypedOperator(op, (object,) * (op.inputs or 0), None, None, False, "its types are not known yet")
+        self._choice = self._chosen(unknown) if self._auto else Choice(algorithm, "asked for")
+        self._algorithm = algorithm_named(self._choice.algorithm)
         if min_arity is not None:
             from slidewise.algorithms.fiba_forest import checked_arity
 
@@ -100,6 +107,16 @@ class Window:
         """Whether it runs compiled; None while the types are not known."""
         return None if self._store is None else self._store.op.compiled
 
+    @staticmethod
+    def _chosen(typed: TypedOperator) -> Choice:
+        return choose(Task(typed, order="any"))
+
+    def explain(self) -> "WindowExplanation":
+        """The algorithm, why it was taken, at which cost, and why not others: print it, or take `as_dict()`."""
+        from slidewise.live.explain import WindowExplanation
+
+        return WindowExplanation(self._op.signature, self._choice, None if self._store is None else self._store.op)
+
     def _refuse_if_needed(self, typed):
         reason = serves(self._algorithm.name, typed, insist=self._insist)
         if reason is not None:
@@ -112,6 +129,9 @@ class Window:
             self._values = self._values.as_objects()
         if typed.compiled and not self._times.compiled:
             typed = typed.as_object()
+        if self._auto:
+            self._choice = self._chosen(typed)
+            self._algorithm = algorithm_named(self._choice.algorithm)
         self._refuse_if_needed(typed)
         kind = _keeper(self._algorithm)
         arity = (self._min_arity,) if kind is not InOrder else ()
@@ -389,6 +409,7 @@ class Window:
         try:
             dtypes = head["dtypes"]
             w = cls(op, str(head["algorithm"]), insist=bool(head["insist"]))
+            w._choice = Choice(w.algorithm, "as it was stored")
             if dtypes is not None:
                 w._values = Values(op, tuple(_stored_dtype(d) for d in dtypes))
                 if len(dtypes) != op.inputs:

@@ -385,6 +385,8 @@ F8 = np.dtype("f8")
         (sw.max(), "throughput", "in", "two_stacks_lite"),
         (sw.max(), "memory", "in", "slick_deque"),
         (sw.max(), "latency", "in", "daba_lite"),
+        (sw.sum(), "throughput", "any", "fiba"),
+        (sw.max(), "memory", "any", "fiba"),
     ],
 )
 def test_the_ladder(op, prefer, order, expected):

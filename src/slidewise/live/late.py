@@ -87,7 +87,7 @@ class LateKeys:
             self.engine.arena.merge(touched, bounds, places, new)
             for slot in due:
                 self._plant(slot)
-        if self.fallen or self.count >= max(WAITING, sum(self._held(slot) for slot in self.trees) // SHARE):
+        if self.count >= max(WAITING, sum(self._held(slot) for slot in self.trees) // SHARE):
             self.settle()
 
     def _held(self, slot: int) -> int:

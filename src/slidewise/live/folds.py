@@ -21,7 +21,8 @@ are folded from borders, neighbours share them: of rows that follow each other, 
 head and of the tail (two stacks, in effect), and the middle changes only with a border.
 
 An event that comes d places late makes the runs behind it stale: d + d/B + ... combines, once a batch and key, before the
-next answer. It also has up to d results to give again, each dearer than these combines.
+next answer. It also has up to d results to give again, each dearer than these combines. (Where it has none, and events come one
+by one: late.py.)
 
 Nulls: MASK says which events count for this aggregate, COUNTS how many of a run do; runs without any are passed over, so that a
 frame without values is seen as empty and identities are never combined in.

@@ -8,6 +8,7 @@ import pytest
 
 import slidewise as sw
 from slidewise.algebra.operator import Bound
+from slidewise.bench import tally
 from slidewise.engines.local.run import run, run_as_of
 from slidewise.planner import ladder
 from slidewise.planner.inputs import input_of
@@ -478,12 +479,24 @@ def test_a_plan_travels():
     assert rows(run(pickle.loads(pickle.dumps(plan)), table), ["sd_20"]) == rows(run(plan, table), ["sd_20"])
 
 
-@pytest.mark.parametrize("window", [2**4, 2**8, 2**12, 2**16, 2**20])
-def test_cost_grows_with_rows_and_not_with_the_window(window):
-    """One combine an event at least and three at most, whatever the window and however many rows."""
-    for n in (2000, 8000):
-        table = pa.table({"t": np.arange(n), "k": np.zeros(n, np.int64), "x": np.ones(n)})
-        assert n <= combines(table, windows=window, aggs={"s": SUM("x")})[1] <= 3 * n
+@pytest.mark.parametrize(("algorithm", "most"), [("auto", 3.25), ("daba_lite", 4.5)])
+def test_cost_grows_with_rows_and_not_with_the_window(algorithm, most):
+    """Windows of 2^4 .. 2^20 rows, full and evicting for at least half of the rows, counted in compiled code: about three combines
+    an event with Two-Stacks Lite (four with DABA Lite), and what is read twice where rows are cut for threads."""
+    op = tally.tallied().operator
+    counts = {}
+    for n in (2**21, 2**22):
+        table = pa.table({"t": np.arange(n), "x": np.ones(n, np.int64)})
+        for window in (2**4, 2**8, 2**12, 2**16, 2**20):
+            plan = make_plan(request(time="t", windows={"w": window}, aggs={"s": op("x")}, algorithm=algorithm), table.schema)
+            assert plan.steps[0].typed.compiled
+            found = []
+            counts[n, window] = tally.combines(lambda plan=plan: found.append(run(plan, table, threads=1)))
+            np.testing.assert_array_equal(found[0].column("s_w"), np.minimum(np.arange(1, n + 1), window))
+            assert n <= counts[n, window] <= most * n
+            assert counts[n, window] <= 1.25 * counts[n, 2**4], "no dearer than the shortest"
+    for window in (2**4, 2**8, 2**12, 2**16, 2**20):
+        assert counts[2**22, window] == pytest.approx(2 * counts[2**21, window], rel=0.1), "twice the rows, twice the cost"
 
 
 def test_small_integers_reach_a_users_functions_as_int64():

@@ -99,7 +99,7 @@ def test_local_as_of(tmp_path: Path) -> None:
     queries = events(20, seed=2).select(["ts", "card"]).rename_columns(["asked", "who"])
     pq.write_table(queries, tmp_path / "queries.parquet")
     as_of = '[as_of]\ntime = "asked"\nby = "who"\nqueries = { format = "parquet", path = "queries.parquet" }\n'
-    found = start(tmp_path, "engine=local", text=JOB + as_of).table
+    found = start(tmp_path, "engine=local", "ties=arrival", text=JOB + as_of).table  # strictly before: ties say nothing
     aggs = {"total": sw.sum("amount")}
     by_hand = sw.as_of(queries, events(), time="ts", by="card", windows=["1h"], aggs=aggs, query_time="asked", query_by="who")
     assert found["total_1h"].to_pylist() == by_hand["total_1h"].to_pylist()

@@ -63,6 +63,7 @@ def test_rules_say_offset_closed_and_origin():
 def test_as_of_has_neither_ties_nor_an_emit():
     told = explained(TABLE, TABLE).as_dict()["call"]
     assert "closed left" in told and "ties" not in told and "emit" not in told
+    assert explained(TABLE, TABLE, ties="arrival", emit="event", exclude_current=False).as_dict()["call"] == told
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,10 @@ def test_as_of_has_neither_ties_nor_an_emit():
         ((TABLE,), dict(watermark="10m"), "watermark= is for streams"),
         ((TABLE, TABLE), dict(query_time="when"), "no column 'when' in the queries"),
         ((TABLE, TABLE), dict(by="k", query_by=("k", "x")), "query_by= 2"),
-        ((TABLE, TABLE), dict(ties="arrival"), "no argument ties="),
+        ((TABLE, TABLE), dict(ties="arrival", closed="right"), "did not arrive among the rows"),
+        ((TABLE, TABLE), dict(emit="latest"), "a row for each query"),
+        ((TABLE, TABLE), dict(exclude_current=True), "none to exclude"),
+        ((TABLE, TABLE), dict(ties="some"), "ties must be one of"),
         ((TABLE, TABLE), dict(by="k", query_by="t"), "'t' of the queries is int64, the data's 'k' is string"),
         ((TABLE.set_column(0, "t", pa.array([0] * 3, pa.date32())), TABLE), {}, "do not count the same"),
         ((TABLE,), dict(query_time="t"), "queries"),

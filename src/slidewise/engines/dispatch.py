@@ -101,8 +101,11 @@ def as_of(
     aggs: dict,
     by=None,
     closed: str = "left",
+    ties: str = "peers",
     order=None,
+    emit: str = "event",
     algorithm: str = "auto",
+    exclude_current: bool = False,
     origin=None,
     prefer: str = "throughput",
     query_time: str | None = None,
@@ -111,8 +114,10 @@ def as_of(
 ):
     """The queries with aggregates over windows of `data` that end at each query's key and time.
 
-    Strictly before by default (closed="left"): nothing of a label's own moment leaks into its features. query_time and query_by
-    name the queries' columns where they differ from the data's.
+    Takes the arguments of `rolling`. Strictly before by default (closed="left"): nothing of a label's own moment leaks into its
+    features. query_time and query_by name the queries' columns where they differ from the data's. A query is no row of the data:
+    what would need it to be one is refused (emit="slide" and "latest", exclude_current, ties="arrival" where closed="right" or
+    "both" lets a query see its own moment).
     """
     asked = request(
         time=time,
@@ -120,8 +125,11 @@ def as_of(
         windows=windows,
         aggs=aggs,
         closed=closed,
+        ties=ties,
         order=order,
+        emit=emit,
         algorithm=algorithm,
+        exclude_current=exclude_current,
         origin=origin,
         prefer=prefer,
         as_of=True,

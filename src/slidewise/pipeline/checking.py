@@ -226,9 +226,12 @@ def _batch(document: Document) -> Iterator[Problem]:
     if isinstance(job.source, schema.KafkaSource) and job.source.starting == "latest":
         yield Problem(("source", "starting"), 'a batch takes what is there, and after "latest" there is nothing; take "earliest"')
     if job.as_of is not None:
-        for key, usual in (("emit", "event"), ("ties", "peers"), ("exclude_current", False)):
+        for key, usual in (("emit", "event"), ("exclude_current", False)):
             if getattr(job, key) != usual:
                 yield Problem((key,), "has no say with as_of, which gives a row for each query; leave it out")
+        if job.ties == "arrival" and job.closed in ("right", "both"):
+            yield Problem(("ties",), f'"arrival" has no meaning with as_of and closed = "{job.closed}": a query has no place among '
+                          "the rows of its moment; leave it out")
         columns, more = columns_of(document, job.as_of.queries, ("as_of", "queries"), streams=False)
         yield from more
         if columns is None or more:

@@ -111,11 +111,9 @@ def arguments(job: Job, windows: Any, aggregates: dict[str, Bound]) -> dict[str,
         "origin": job.origin,
         "prefer": job.prefer,
     }
-    if job.closed is not None:
-        given["closed"] = job.closed
-    if job.as_of is None:
-        given |= {"ties": job.ties, "emit": job.emit, "exclude_current": job.exclude_current}
-    else:
+    given |= {"ties": job.ties, "emit": job.emit, "exclude_current": job.exclude_current}
+    given["closed"] = job.closed or ("right" if job.as_of is None else "left")
+    if job.as_of is not None:
         given |= {"query_time": job.as_of.time, "query_by": names(job.as_of.by) or None}
     return given
 

@@ -155,6 +155,11 @@ def request(
 
 
 def _check_emit(found: Request) -> None:
+    if found.as_of and found.ties == "arrival" and sides(found.closed)[1]:
+        raise InputError(
+            'as_of: a query did not arrive among the rows of its moment: it sees all of them or none, so ties="arrival" has no '
+            f'meaning with closed={found.closed!r}; take ties="peers" (all, the default) or closed="left" (none)'
+        )
     if found.as_of and found.emit != "event":
         raise InputError(f"as_of gives a row for each query; emit={found.emit!r} has no meaning there")
     if found.as_of and found.exclude_current:

@@ -189,10 +189,12 @@ def test_slide_of_windows_that_end_with_a_row(frame, by, closed, window):
     by=KEYS,
     closed=st.sampled_from([None, *CLOSED]),
     order=st.sampled_from([(), ("n",)]),
+    ties=st.sampled_from(["peers", "arrival"]),
 )
-def test_as_of(frame, queries, by, closed, order):
+def test_as_of(frame, queries, by, closed, order, ties):
     arguments = {"order": order} if closed is None else {"order": order, "closed": closed}
-    result = sw.as_of(table(queries), table(frame), time="t", by=by, windows=WINDOWS, aggs=AGGS, **arguments)
+    same = dict(emit="event", exclude_current=False, ties="peers" if closed in ("right", "both") else ties)
+    result = sw.as_of(table(queries), table(frame), time="t", by=by, windows=WINDOWS, aggs=AGGS, **arguments, **same)
     assert repr(result.select(SCHEMA.names).to_pylist()) == repr(table(queries).to_pylist())
     assert lists(result, WINDOWS) == windows_of_queries(queries, frame, WINDOWS, by, **arguments)
     if closed is None:

@@ -81,7 +81,8 @@ def test_as_of_is_the_windows_of_earlier_rows(spark, by, conf):
     rng = np.random.default_rng(3)
     data = random_table(rng, 200, times=150)
     queries = pa.table({"key": pa.array(rng.integers(0, 4, 40)), "t": pa.array(rng.integers(0, 170, 40)), "label": range(40)})
-    asked = {"time": "t", "windows": {"w": sw.time(20), "r": sw.rows(3)}, "aggs": {"ids": sw.collect("id"), "n": sw.count()}}
+    asked = {"time": "t", "windows": {"w": sw.time(20), "r": sw.rows(3)}, "aggs": {"ids": sw.collect("id"), "n": sw.count()},
+             "ties": "arrival", "emit": "event", "exclude_current": False}
     with settings(spark, **conf):
         found = in_order(to_arrow(sw.as_of(frame(spark, queries), frame(spark, data), by=by, order=ORDER, **asked)), "label")
     rows = data.to_pylist()

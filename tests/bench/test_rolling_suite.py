@@ -1,6 +1,10 @@
 """The verdicts of `bench rolling`: every target of its own, by its worst figure, and a miss is called one."""
 
-from slidewise.bench.rolling import LEAST, MOST, verdicts
+import os
+
+import pytest
+
+from slidewise.bench.rolling import LEAST, MOST, memory, verdicts
 
 
 def rows(figures):
@@ -35,3 +39,12 @@ def test_every_target_can_hold_and_be_missed():
             for factor, missed in ((better, False), (1 / better, True)):
                 (line,) = verdicts(rows({(experiment, one, system, 7): bound * factor}))
                 assert line.endswith("(missed)") is missed, line
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="this system does not tell a process's peak memory")
+def test_peak_memory_of_every_kind_of_frame():
+    found = []
+    memory(500_000, found, lambda told: None)
+    assert [row["system"] for row in found] == ["slidewise", "slidewise on pandas", "slidewise on polars"]
+    assert len(verdicts(found)) == 3
+    assert all(1 < row["times_slidewise"] <= 2.5 for row in found), "input and output, and not much more"

@@ -6,7 +6,7 @@
     window size   the same rows, windows of 2^4 .. 2^20 rows: the cost must not grow
     rows          ever more rows, the same window: the time of a row must not grow
     as_of         millions of queries, 3 windows x 5 aggregates, against `rolling` over as many rows
-    memory        peak memory of a call, in a process of its own, over the bytes of its input and output
+    memory        peak memory of a call on each kind of frame, in a process of its own, over the bytes of its input and output
 
 Each of the others gets its own kind of frame; Slidewise gets the same frame as the one it is compared with, and gives back the
 same kind. The systems take turns, and of each the best turn counts.
@@ -219,14 +219,18 @@ def queries(n: int, turns: int, rows: list[Row], progress: Progress) -> None:
 
 
 CHILD = """
-import sys, numpy as np, pyarrow as pa, slidewise as sw
-n = int(sys.argv[1])
+import sys, numpy as np, pandas as pd, polars as pl, pyarrow as pa, slidewise as sw
+n, kind = int(sys.argv[1]), sys.argv[2]
 def status(word):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(word))
 def frame(n):
     rng = np.random.default_rng(5)
-    return pa.table({"t": pa.array(np.sort(rng.integers(0, 30 * 86400, n)) * 1000000, pa.timestamp("us")),
-                     "k": rng.integers(0, 1000, n), "x": rng.normal(size=n)})
+    table = pa.table({"t": pa.array(np.sort(rng.integers(0, 30 * 86400, n)) * 1000000, pa.timestamp("us")),
+                      "k": rng.integers(0, 1000, n), "x": rng.normal(size=n)})
+    return {"arrow": lambda: table, "pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table)}[kind]()
+def size(frame):
+    return {"arrow": lambda: frame.nbytes, "pandas": lambda: int(frame.memory_usage(index=False).sum()),
+            "polars": lambda: frame.estimated_size()}[kind]()
 aggs = {name: getattr(sw, name)("x") for name in ("sum", "mean", "min", "max", "std")}
 call = lambda t: sw.rolling(t, time="t", by="k", windows=["1h", "24h", "168h"], aggs=aggs)
 call(frame(100000))
@@ -234,28 +238,33 @@ before = status("VmRSS")
 table = frame(n)
 open("/proc/self/clear_refs", "w").write("5")
 result = call(table)
-print((status("VmHWM") - before) / result.nbytes)
+print((status("VmHWM") - before) / size(result))
 """
+
+
+FRAMES = {"arrow": "slidewise", "pandas": "slidewise on pandas", "polars": "slidewise on polars"}
 
 
 def memory(n: int, rows: list[Row], progress: Progress) -> None:
     """Peak over input and output (the result's own columns are the input's, and count once)."""
-    progress(f"memory, {n:,} rows")
     if not os.path.exists("/proc/self/clear_refs"):
         return
-    told = subprocess.run([sys.executable, "-c", CHILD, str(n)], capture_output=True, text=True, check=True).stdout
-    rows.append(
-        {
-            "experiment": "memory",
-            "what": "peak over input and output",
-            "rows": n,
-            "window": "3 windows",
-            "system": "slidewise",
-            "seconds": None,
-            "slidewise_seconds": None,
-            "times_slidewise": float(told),
-        }
-    )
+    for kind, system in FRAMES.items():
+        progress(f"memory, {n:,} rows, {kind}")
+        child = [sys.executable, "-c", CHILD, str(n), kind]
+        told = subprocess.run(child, capture_output=True, text=True, check=True).stdout
+        rows.append(
+            {
+                "experiment": "memory",
+                "what": "peak over input and output",
+                "rows": n,
+                "window": "3 windows",
+                "system": system,
+                "seconds": None,
+                "slidewise_seconds": None,
+                "times_slidewise": float(told),
+            }
+        )
 
 
 def run(quick: bool, progress: Progress) -> list[Row]:
@@ -351,7 +360,7 @@ LEAST: dict[tuple[str, str, str], float] = {
 }
 MOST: dict[tuple[str, str, str], float] = {
     ("own operator", "sum", "user's own"): 2.0,
-    ("memory", "peak over input and output", "slidewise"): 2.5,
+    **{("memory", "peak over input and output", system): 2.5 for system in FRAMES.values()},
     ("window size", "sum", "slidewise"): 1.5,
     ("rows", "sum", "slidewise"): 1.5,
 }

@@ -26,7 +26,7 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     found = _by_column(op.name, plain(inputs[0].arrow)) if op.operator.own and inputs else None
     if found is not None:
         return found
-    samples = [tuple(_sample(i.arrow) for i in inputs)] * 2
+    samples = [tuple(_sample(plain(i.arrow)) for i in inputs)] * 2
     try:
         states = [op.operator.lift(*sample) for sample in samples]
         value = op.operator.lower(op.operator.combine(*states))

@@ -134,6 +134,8 @@ def input_of(op: Operator, place: int, column: str, kind: pa.DataType) -> Input:
         raise InputTypeError(f"{op.name} takes {wanted}, and the column {column!r} is {behind}; convert it first")
     if place in op.carried and keeps:
         return Input(column, kind, "position")
+    if op.own and pa.types.is_struct(behind) and (op.name in ORDERED or op.name == "top_k"):
+        raise InputTypeError(f"{op.name} of the column {column!r}: values of {behind} have no order; take one of their fields")
     if is_ticks(behind) and (keeps or looks_at_nothing(op)):
         return Input(column, kind, "ticks")
     if looks_at_nothing(op):

@@ -9,7 +9,7 @@ from slidewise.algebra.operator import Bound, Operator
 from slidewise.algebra.product import BoundStruct
 from slidewise.errors import InputError, InputTypeError
 from slidewise.windows.bounds import TIES, sides
-from slidewise.windows.spec import Window, named_windows
+from slidewise.windows.spec import Window, named_windows, truth
 
 EMITS = ("event", "slide", "latest")
 PREFERENCES = ("throughput", "latency", "memory")
@@ -137,7 +137,7 @@ def request(
         order=column_names("order", order),
         emit=emit,
         algorithm=algorithm,
-        exclude_current=bool(exclude_current),
+        exclude_current=truth(exclude_current, "exclude_current="),
         prefer=prefer,
         as_of=as_of,
     )
@@ -202,7 +202,7 @@ def column_names(what: str, value) -> tuple[str, ...]:
     """by=, order=: none, one or several names of columns."""
     if value is None:
         return ()
-    names = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    names = (value,) if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) else tuple(value)
     for name in names:
         if not isinstance(name, str):
             raise InputTypeError(f"{what}= takes names of columns, not {name!r}")

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from slidewise.errors import InputError, InputTypeError
 from slidewise.windows.duration import is_duration, nanoseconds, text_of
 
@@ -158,7 +160,7 @@ def named_windows(windows, origin=None) -> dict[str, Window]:
     if isinstance(windows, dict):
         named = {_name(name, "windows"): window(value) for name, value in windows.items()}
     else:
-        one = isinstance(windows, Window) or is_duration(windows) or not isinstance(windows, Iterable)
+        one = isinstance(windows, (Window, bytes)) or is_duration(windows) or not isinstance(windows, Iterable)
         found = [window(value) for value in ([windows] if one else windows)]
         named = {}
         for value in found:
@@ -216,7 +218,14 @@ def _name(value, what: str) -> str:
     return value
 
 
+def truth(value, what: str) -> bool:
+    """An option that is on or off; NumPy's truth values too. "no" is neither."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputTypeError(f"{what} must be True or False, not {value!r}")
+    return bool(value)
+
+
 def _calendar(calendar: bool, range) -> bool:
-    if calendar and (not is_duration(range) or nanoseconds(range) % (86_400 * 10**9)):
+    if truth(calendar, "calendar=") and (not is_duration(range) or nanoseconds(range) % (86_400 * 10**9)):
         raise InputError(f'calendar=True counts local days: give whole days such as "1d", not {range!r}')
     return bool(calendar)

@@ -87,9 +87,11 @@ class Column:
         if pa.types.is_dictionary(self.array.type):  # ordered categories
             self.ranked = self.array.dictionary
             return pc.fill_null(self.array.indices, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        encoded = pc.dictionary_encode(self.array)
+        kind = self.array.type
+        narrow = pa.types.is_decimal(kind) and kind.bit_width < 128  # which Arrow does not compare
+        encoded = pc.dictionary_encode(self.array.cast(pa.decimal128(kind.precision, kind.scale)) if narrow else self.array)
         by_order = pc.sort_indices(encoded.dictionary)
-        self.ranked = encoded.dictionary.take(by_order)
+        self.ranked = encoded.dictionary.take(by_order).cast(kind)
         place = np.zeros(max(len(by_order), 1), np.int64)
         place[by_order.to_numpy()] = np.arange(len(by_order))
         return place[pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)]

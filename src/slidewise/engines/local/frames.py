@@ -20,7 +20,7 @@ NAT = np.iinfo(np.int64).min
 
 
 class ArrowFrame:
-    """A pyarrow.Table: nothing to do, but for text views, which Arrow can neither sort nor pick from."""
+    """A pyarrow.Table: nothing to do, but for text views and run ends, which Arrow can neither sort nor pick from."""
 
     missing: int | None = None
     """The number that stands for a missing time in the table's time column, where nobody has looked for it yet."""
@@ -41,6 +41,8 @@ class ArrowFrame:
             if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
                 kind = pa.large_string() if pa.types.is_string_view(field.type) else pa.large_binary()
                 chosen = chosen.set_column(place, field.name, chosen.column(place).cast(kind))
+            elif pa.types.is_run_end_encoded(field.type):
+                chosen = chosen.set_column(place, field.name, pc.run_end_decode(chosen.column(place)))
         return chosen
 
     def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data: "ArrowFrame | None" = None):
@@ -66,7 +68,10 @@ class ArrowFrame:
 
 
 def _cast(column, kind: pa.DataType):
-    """A column as the view of text it came from; others as they are."""
+    """A column as the view of text or the run ends it came from; others as they are."""
+    if pa.types.is_run_end_encoded(kind):
+        ends = kind.run_end_type  # int16 ends at row 32,767
+        return pc.run_end_encode(column, run_end_type=pa.int32() if ends == pa.int16() and len(column) >= 2**15 else ends)
     return column.cast(kind) if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) else column
 
 
@@ -155,9 +160,14 @@ class Unlooked:
 
 
 class PandasFrame:
-    """A pandas.DataFrame. NaN in a float column is a null, as pandas has it. The index is kept."""
+    """A pandas.DataFrame. NaN in a float column is a null, as pandas has it. The index, attrs, flags and class are kept."""
 
     def __init__(self, data):
+        if data.columns.nlevels > 1:
+            raise InputError(
+                f"the columns of this frame have {data.columns.nlevels} levels, and a column is found by one name; join the levels "
+                'first, such as frame.columns = ["_".join(name) for name in frame.columns]'
+            )
         self.data = data
         self.missing: int | None = None
         self.unlooked: Unlooked | None = None
@@ -203,12 +213,17 @@ class PandasFrame:
 
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
         if pd.get_option("mode.copy_on_write") is True:
-            return pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
+            return self._like(pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1))
         # Otherwise concat would copy results too, which are new. Columns go by their places: names may be there twice.
         mine = [self.data.iloc[:, place].array.copy() for place in range(self.data.shape[1])]
         joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
         joined.columns = self.data.columns.append(pd.Index(list(found)))
-        return joined
+        return self._like(joined)
+
+    def _like(self, made):
+        """A new frame with the class, attrs and flags of this one."""
+        make = self.data._constructor  # where pandas lets subclasses say how they are made
+        return (made if make is type(made) else make(made)).__finalize__(self.data)
 
     def listed(self, outputs, result: pa.Table, request: Request):
         import pandas as pd
@@ -218,7 +233,7 @@ class PandasFrame:
             columns[name] = _to_pandas(result.column(name), self.source(name).dtype, name in request.by)
         for output in outputs:
             columns[output.column] = self._column(output, result, request, self)
-        return pd.DataFrame(columns)
+        return self._like(pd.DataFrame(columns))
 
     def _column(self, output: Output, result: pa.Table, request: Request, data: "PandasFrame"):
         bound = request.aggs[output.aggregate]
@@ -270,6 +285,8 @@ def _arrow(series, look: bool) -> pa.Array:
         )
         return fixed_width(ticks, (ticks != NAT).view(np.uint8) if missing else None, found)
     found = _one(pa.array(series.array, from_pandas=True))
+    if pa.types.is_run_end_encoded(found.type):
+        found = pc.run_end_decode(found)
     if not pa.types.is_floating(found.type):
         return found
     if found.null_count == 0:
@@ -300,7 +317,13 @@ def _to_pandas(column, source, same: bool):
 
     array = _one(column)
     if isinstance(source, pd.ArrowDtype):
+        if same and pa.types.is_dictionary(source.pyarrow_dtype) and not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode().cast(source.pyarrow_dtype)
+        elif same:
+            array = _cast(array, source.pyarrow_dtype)
         return pd.Series(array, dtype=pd.ArrowDtype(array.type)).array
+    if same and isinstance(source, pd.CategoricalDtype):
+        return pd.Categorical(array.to_pandas(types_mapper=_nullable()), dtype=source)
     masked = (
         isinstance(source, pd.api.extensions.ExtensionDtype)
         and hasattr(source, "numpy_dtype")

@@ -432,6 +432,18 @@ def test_one_deque_answers_many_ranges():
     assert combines(table, windows=windows, aggs={"m": sw.max("x")})[1] < 2 * 300
 
 
+def test_queries_end_every_plain_window_at_their_moment():
+    """as_of: windows by position end with the rows seen at the query's moment, as those by time do: one pass for all."""
+    table = data(300)
+    windows = {"a": 5, "b": 10, "c": 20, "d": 40, "e": sw.lifetime(), "f": sw.delta("t", 30)}
+    plan = planned(table, windows=windows, aggs={"m": sw.max("x")}, as_of=True, closed="left")
+    assert plan.steps[0].algorithm == "slick_deque" and [p.windows for p in plan.steps[0].passes] == [tuple(windows)]
+    together = run_as_of(plan, table, table)
+    for name, window in windows.items():
+        alone = planned(table, windows={name: window}, aggs={"m": sw.max("x")}, as_of=True, closed="left")
+        assert rows(run_as_of(alone, table, table), [f"m_{name}"]) == rows(together, [f"m_{name}"])
+
+
 def test_an_algorithm_asked_for_is_taken_or_refused():
     table = data(50)
     arguments = dict(time="t", by="k", windows=[20], aggs={"s": sw.max("x")})

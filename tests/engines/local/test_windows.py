@@ -81,6 +81,17 @@ def test_event(frame, by, closed, ties, order, exclude, origin):
     assert lists(result, WINDOWS) == windows_of_rows(frame, WINDOWS, by, **arguments)
 
 
+@given(frame=frames(), by=KEYS, closed=st.sampled_from(CLOSED), ties=st.sampled_from(["peers", "arrival"]))
+def test_floats_as_times(frame, by, closed, ties):
+    """Below and above zero, in any order; -0.0 is 0.0."""
+    times = pa.array([float(t) or (-0.0 if row % 2 else 0.0) for row, t in enumerate(frame["t"])], pa.float64())
+    arguments = dict(closed=closed, ties=ties)
+    result = sw.rolling(table(frame).set_column(1, "t", times), time="t", by=by, windows=WINDOWS, aggs=AGGS, **arguments)
+    assert lists(result, WINDOWS) == windows_of_rows(frame, WINDOWS, by, **arguments)
+    own = sw.as_of(table(frame), table(frame).set_column(1, "t", times), time="t", by=by, windows=WINDOWS, aggs=AGGS)
+    assert lists(own, WINDOWS) == windows_of_queries(frame, frame, WINDOWS, by)
+
+
 @given(
     frame=frames(),
     queries=frames(8),

@@ -4,6 +4,7 @@ python scripts/performance_page.py [FOLDER]
 
 Full-size results of the folder are filed in docs/performance/results first, in place of older ones of the same suites; the page is
 of all that is filed there. So a suite can be measured again alone, and `slidewise bench compare` has something to compare with.
+A full run, filed and shown: `slidewise bench --out FOLDER && python scripts/performance_page.py FOLDER`.
 """
 
 import json
@@ -37,10 +38,8 @@ their rows.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
 - The machines are virtual ones whose hosts hand out memory on first touch, which makes a fresh page many times as dear as usual,
-  and take back what a process frees. `rolling` and `peers` ran with allocators that keep what is freed, for all systems alike
-  (`MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000 ARROW_DEFAULT_MEMORY_POOL=system
-  _RJEM_MALLOC_CONF=dirty_decay_ms:-1,muzzy_decay_ms:-1`): without, frames of 10 million rows are mostly page faults. The others
-  ran as they are: large windows and the Spark suites carry some of that cost.
+  and take back what a process frees: without allocators that keep what is freed, frames of 10 million rows are mostly page
+  faults. Which suites ran with such settings, for all systems alike, is said below; those that ran without carry some of that cost.
 """
 
 PAPERS = {
@@ -70,7 +69,7 @@ def paper_of(result: Result) -> str:
 
 
 def surroundings(results: list[Result]) -> str:
-    """Machines and versions: those of most suites, then which suites had others."""
+    """Machines, versions and settings of the allocators: those of most suites, then which suites had others."""
 
     def machine(result: Result) -> str:
         found = result.machine
@@ -80,8 +79,12 @@ def surroundings(results: list[Result]) -> str:
     def versions(result: Result) -> str:
         return ", ".join(f"{name} {version}" for name, version in result.versions.items())
 
+    def settings(result: Result) -> str:
+        set_ = " ".join(f"{name}={value}" for name, value in result.settings.items())
+        return f"`{set_}`" if set_ else "the allocators as they are"
+
     told = []
-    for start, of in (("Measured on", machine), ("With", versions)):
+    for start, of in (("Measured on", machine), ("With", versions), ("Settings:", settings)):
         by: dict[str, list[str]] = {}
         for result in results:
             by.setdefault(of(result), []).append(result.suite)
@@ -162,15 +165,19 @@ def table(view: View, rows: list[dict]) -> str:
 def judged(result: Result) -> Result:
     """With the claims that follow from its rows by the suite of today."""
     again = bench.judged(bench.suite(result.suite), result.rows, result.quick, result.seconds)
-    return replace(again, versions=result.versions, machine=result.machine, finished=result.finished)
+    kept = {name: getattr(result, name) for name in ("versions", "machine", "settings", "finished")}
+    return replace(again, **kept)
 
 
 def file(folder: Path) -> None:
-    """Keep the folder's full-size results."""
+    """Keep the folder's full-size results, and say what is not filed."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    for result in records.read_all(folder):
-        if not result.quick:
-            shutil.copy(folder / f"{result.suite}.json", RESULTS)
+    full = {result.suite for result in records.read_all(folder) if not result.quick}
+    for name in sorted(full):
+        shutil.copy(folder / f"{name}.json", RESULTS)
+    print(f"{len(full)} full-size results of {folder} filed")
+    if left := [name for name in bench.SUITES if name not in full]:
+        print(f"as they were filed before: {', '.join(left)}")
 
 
 def main(folder: str | None = None) -> None:

@@ -85,7 +85,7 @@ def table_1(points: dict[str, int | None], collect: int | None) -> list[dict]:
     found = [
         {"function": f, "algorithm": a, "window": 1, "ns": 1.0, "recalc_ns": 1.0, "break_even": point}
         for f in ("sum", "bloom")
-        for a, point in points.items()
+        for a, point in (points | ({"flatfat": 28} if f == "bloom" else {})).items()
     ]
     return found + [
         {"function": "collect", "algorithm": a, "window": 1, "ns": 1.0, "recalc_ns": 1.0, "break_even": collect}
@@ -99,7 +99,10 @@ def test_table_1_as_in_the_paper_and_against_it():
     turned = daba_2015.claims_table_1(table_1({"flatfat": 8, "two_stacks": 48, "aba": 64, "daba": 16}, 4))
     assert holds(turned, "no later than DABA") == "no"
     assert holds(turned, "no later than Two-Stacks") == "no"
-    assert holds(turned, "10 to 100 times") == "no"
+    assert holds(turned, "10 to 100 times") == "partly"  # what is said of Bloom
+    for reactive in (8, 9000, None):
+        points = {"flatfat": reactive, "two_stacks": 48, "aba": 48, "daba": 48}
+        assert holds(daba_2015.claims_table_1(table_1(points, None)), "10 to 100 times") == "partly"
     assert holds(turned, "Collect, whose") == "no"
     assert holds(turned, "4 to 112") == "yes"
     assert holds(
@@ -128,7 +131,7 @@ def latency(worst: dict[str, float]) -> list[dict]:
             "combines": 3.0,
             "worst_combines": worst[a],
         }
-        for a, average, deviation in (("two_stacks", 10.0, 1000.0), ("aba", 11.0, 100.0), ("daba", 20.0, 5.0))
+        for a, average, deviation in (("two_stacks", 10.0, 200.0), ("aba", 11.0, 100.0), ("daba", 20.0, 5.0))
     ]
 
 

@@ -121,15 +121,23 @@ def drawn(chosen: Suite, rows: list, out_dir: Path) -> list[Path]:
 
 
 def _all_that_go(names: list[str], quick: bool, out_dir: Path) -> int:
-    """Every suite, whatever becomes of the others; 1 if one failed."""
-    code = 0
-    for chosen in [suite(name) for name in (expanded(names) or SUITES)]:
+    """Every suite, whatever becomes of the others, and at the end which of them failed; 1 if one did."""
+    failed: dict[str, Exception] = {}
+    chosen = expanded(names) or list(SUITES)
+    for name in chosen:
+        if name not in SUITES:
+            suite(name)  # says what there is, before anything runs
+    for name in chosen:
         try:
-            run_one(chosen, quick, out_dir)
-        except Exception as error:  # one that fails must not cost the results of the others
-            screen.failed(chosen.name, error)
-            code = 1
-    return code
+            run_one(suite(name), quick, out_dir)
+        except Exception as error:  # one that fails, or whose packages are not here, must not cost the results of the others
+            screen.failed(name, error)
+            failed[name] = error
+    if failed and len(chosen) > 1:
+        screen.note(f"{len(failed)} of {len(chosen)} suites failed:")
+        for name, error in failed.items():
+            screen.failed(name, error)
+    return 1 if failed else 0
 
 
 def main(args: list[str] | None = None) -> int:

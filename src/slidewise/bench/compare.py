@@ -50,8 +50,8 @@ class Comparison:
         return {name: geometric_mean(ratios) for name, ratios in found.items()}
 
     def surroundings(self) -> dict[str, tuple[str, str]]:
-        """What differs between machines and versions."""
-        a, b = ({**result.machine, **result.versions} for result in (self.a, self.b))
+        """What differs between machines, versions and settings; `-` where a run does not tell: older ones have no commit."""
+        a, b = ({**result.machine, **result.versions, **result.settings} for result in (self.a, self.b))
         return {k: (str(a.get(k, "-")), str(b.get(k, "-"))) for k in {**a, **b} if a.get(k) != b.get(k)}
 
 
@@ -161,7 +161,7 @@ def _changed(found: Comparison) -> list[str]:
 
 
 def _told(result: Result) -> str:
-    return ", ".join(f"{key} {value}" for key, value in {**result.machine, **result.versions}.items())
+    return ", ".join(f"{key} {value}" for key, value in {**result.machine, **result.versions, **result.settings}.items())
 
 
 def _table(found: Comparison) -> Table:

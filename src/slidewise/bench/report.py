@@ -115,7 +115,7 @@ def _told(claim: Claim) -> str:
 def _surroundings(results: list[Result]) -> str:
     """The machines and the versions; each line says which suites it is of, where not all agree."""
     lines = []
-    for what in ("machine", "versions"):
+    for what in ("machine", "versions", "settings"):
         for key in dict.fromkeys(key for result in results for key in getattr(result, what)):
             by: dict[str, list[str]] = {}
             for result in results:

@@ -239,7 +239,7 @@ def run(quick: bool, progress: Progress) -> list[Row]:
                 note(name, size, **values)
             if size == 20_000:
                 progress("plain per-key state")
-                note("plain", size, rows_s=rate(measured(spark, plain, source, root / "plain", 2 if quick else 3), 1))
+                note("plain", size, rows_s=rate(measured(spark, plain, source, root / "plain", 2), 1))
         hops = files(root / "in-hops", HOPS, 3)
         for name, make in (("hopping", hopping), ("our hopping", our_hopping)):
             progress(name)

@@ -99,6 +99,11 @@ def claim(paper: str, here: str, tests: Iterable[bool], why: str = "", who: str 
     return Claim(paper, here, holds, "" if holds == "yes" else why, who)
 
 
+def reasons(*told: tuple[object, str]) -> str:
+    """An explanation that follows from the rows: of the sentences those whose condition they meet."""
+    return " ".join(sentence for condition, sentence in told if condition)
+
+
 @dataclass(frozen=True)
 class Suite:
     """`run(quick, progress)` measures. `views` are shown on the terminal, `plots` are drawn beside the CSV.
@@ -134,6 +139,8 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     """Filled in when a result is filed; empty before."""
     machine: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of the allocators: variables of the environment."""
     finished: str = ""
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from slidewise.bench.papers import trees
 from slidewise.bench.papers.bulk_fiba_2023_rounds import QUEUES, TREES, Window, combines_of
+from slidewise.bench.papers.curves import span
 from slidewise.bench.papers.trees import by
-from slidewise.bench.suite import Claim, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Plot, Progress, Row, Suite, View, claim, reasons, values
 from slidewise.bench.tree_rounds import EVICT, INSERT
 
 THREE = ("sum", "geomean", "bloom")
@@ -77,8 +78,26 @@ def plots(title: str):
     return drawn
 
 
-def _median(rows: list[Row]) -> dict[tuple, float]:
-    return {key: row["p50_ns"] for key, row in by(rows, "operator", "algorithm").items()}
+def _median(rows: list[Row], column: str = "p50_ns") -> dict[tuple, float]:
+    return {key: row[column] for key, row in by(rows, "operator", "algorithm").items()}
+
+
+def _lower(rows: list[Row], mine: list[str], others: list[str]) -> dict[tuple, bool]:
+    """(operator, one of mine, one of the others, quantile) -> whether mine is the lower."""
+    return {
+        (o, a, b, column): took[o, a] < took[o, b]
+        for column in ("p50_ns", "p99_9_ns")
+        for took in [_median(rows, column)]
+        for o in values(rows, "operator")
+        for a in mine
+        for b in others
+    }
+
+
+def _lost(tests: dict[tuple, bool]) -> str:
+    """To whom, in words."""
+    ahead = dict.fromkeys((o, b) for (o, _, b, _), lower in tests.items() if not lower)
+    return f"; not lower than {', '.join(f'{b} ({o})' for o, b in ahead)}" if ahead else ""
 
 
 def _counts(rows: list[Row]) -> tuple[dict[str, float], dict[str, float]]:
@@ -101,25 +120,28 @@ def claims_7(rows: list[Row]) -> list[Claim]:
     kinds = values(rows, "algorithm")
     native = [a for a in kinds if a.startswith("b_fiba") or a == "amta"]
     looped = [a for a in kinds if a not in native]
-    tests = [took[o, a] < took[o, b] for o in values(rows, "operator") for a in native for b in looped]
+    tests = _lower(rows, native, looped)
     ratios = [took[o, nb] / took[o, b] for o, b, nb in _pairs(rows)]
     counts, fewer = _counts(rows)
     return [
         claim(
             "b_fiba and amta have the best latencies of evicting m entries in bulk; the others loop over them",
-            f"in {sum(tests)} of {len(tests)} comparisons; b_fiba's median is {min(ratios):.0f} to "
-            f"{max(ratios):.0f} times lower than "
-            "nb_fiba's",
-            tests,
-            "two_stacks_lite evicts by moving an index, a fraction of a nanosecond each: for the cheapest "
-            "operators a thousand of "
-            "them take less than one cut through a tree.",
+            f"in {sum(tests.values())} of {len(tests)} comparisons of medians and 99.9th percentiles; b_fiba's median is "
+            f"{min(ratios):.0f} to {max(ratios):.0f} times lower than nb_fiba's{_lost(tests)}",
+            tests.values(),
+            reasons(
+                (any(b == "twostacks_lite" for (_, _, b, _), lower in tests.items() if not lower), "two_stacks_lite evicts by "
+                 "moving an index, a fraction of a nanosecond each: for cheap operators a thousand of them take less than one cut "
+                 "through a tree."),
+                (True, "The 99.9th percentile of a few thousand rounds is the longest two or three."),
+            ),
         ),
         claim(
             "a bulk evict takes O(log m) with b_fiba, O(log n) with amta; one by one O(m)",
             f"counted for m = {rows[0]['m'] // 4:,} and {rows[0]['m']:,}: "
             + ", ".join(f"{a} {fewer[a]:.0f} and {c:.0f}" for a, c in counts.items()) + " combines",
-            [counts[a] < 2 * fewer[a] + 8 for a in native] + [counts[a] > 3 * fewer[a] for a in looped if a.startswith("nb_")],
+            [counts[a] < 1.5 * fewer[a] + 8 for a in native] + [counts[a] > 3 * fewer[a] for a in looped],
+            "Counted with the library's algorithms as they are.",
         ),
     ]  # fmt: skip
 
@@ -146,25 +168,32 @@ def claims_8(rows: list[Row]) -> list[Claim]:
     kinds = values(rows, "algorithm")
     lean = [a for a in kinds if a.endswith("_lite")]
     others = [a for a in kinds if a not in lean]
-    tests = [took[o, a] < took[o, b] for o in values(rows, "operator") for a in lean for b in others]
+    tests = _lower(rows, lean, others)
     worse = [took[o, b] / took[o, nb] for o, b, nb in _pairs(rows)]
     counts, fewer = _counts(rows)
     return [
         claim(
             "daba_lite and twostacks_lite have the best latencies of inserting m entries in order",
-            f"in {sum(tests)} of {len(tests)} comparisons; twostacks_lite and daba_lite take "
-            + ", ".join(f"{o} {'/'.join(trees.time(took[o, a]) for a in lean)}" for o in values(rows, "operator")),
-            tests,
-            "amta appends nearly as cheaply as the two, and daba_lite does its share of the reversal with each insert.",
+            f"in {sum(tests.values())} of {len(tests)} comparisons of medians and 99.9th percentiles; {' and '.join(lean)} take "
+            + ", ".join(f"{o} {'/'.join(trees.time(took[o, a]) for a in lean)}" for o in values(rows, "operator")) + _lost(tests),
+            tests.values(),
+            reasons(
+                (any(b == "amta" for (_, _, b, _), lower in tests.items() if not lower), "amta appends nearly as cheaply."),
+                (any(a == "daba_lite" for (_, a, _, _), lower in tests.items() if not lower), "daba_lite does its share of the "
+                 "reversal with each insert."),
+                (any(a == "twostacks_lite" for (_, a, _, _), lower in tests.items() if not lower), "twostacks_lite moves as many "
+                 "bytes as the others, and where a state is large that is all there is."),
+            ),
         ),
         claim(
             "with d = 0 the complexity of bulk insert boils down to O(m) for all",
             "counted: " + ", ".join(f"{a} {c / rows[0]['m']:.2f}" for a, c in counts.items())
             + f" combines an entry, those of bulks of {rows[0]['m'] // 4:,} alike; b_fiba "
             f"takes {min(worse):.2f} to {max(worse):.2f} times as long as nb_fiba",
-            [abs(c - 4 * fewer[a]) <= 0.25 * c + 8 for a, c in counts.items()],
+            [c > 0 and abs(c - 4 * fewer[a]) <= 0.25 * c + 8 for a, c in counts.items()],
+            "Counted with the library's algorithms as they are.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 FIG_8 = Suite(
@@ -183,17 +212,19 @@ FIG_8 = Suite(
 
 
 def claims_9(rows: list[Row]) -> list[Claim]:
-    took = _median(rows)
+    took, rare = _median(rows), _median(rows, "p99_9_ns")
     ratios = {(o, b): took[o, nb] / took[o, b] for o, b, nb in _pairs(rows)}
+    tails = [rare[o, nb] / rare[o, b] for o, b, nb in _pairs(rows)]
     counts, _ = _counts(rows)
     fewer = {b: counts[f"n{b}"] / counts[b] for b in counts if f"n{b}" in counts}
     return [
         claim(
             "out of order, bulk insert takes O(m log(d / m)), one by one O(m log d): b_fiba has lower latency than nb_fiba",
             ", ".join(f"{o} {b[2:]} {r:.1f} times" for (o, b), r in ratios.items())
-            + " lower; counted: "
+            + f" lower in the median, {span(tails, '.1f')} times in the 99.9th percentile; counted: "
             + ", ".join(f"{b} {r:.1f} times fewer combines" for b, r in fewer.items()),
-            [r > 1 for r in ratios.values()] + [r > 1 for r in fewer.values()],
+            [r > 1 for r in (*ratios.values(), *tails, *fewer.values())],
+            "The 99.9th percentile of a few thousand rounds is the longest two or three, and what the machine did in them.",
         )
     ]
 
@@ -238,7 +269,7 @@ def claims_10(rows: list[Row]) -> list[Claim]:
             "without it the median is "
             + ", ".join(f"{r:.1f} times ({o}, {a})" for (o, a), r in ratios.items()) + " as long",
             [r > 2 for r in ratios.values()],
-            "Where a combine takes longer than freeing a node, it hides what the free list saves.",
+            "Where a bulk evict has dear combines to make (2 KB each for bloom), they hide what the free list saves.",
         )
     ]  # fmt: skip
 

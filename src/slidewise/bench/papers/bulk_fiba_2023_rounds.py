@@ -25,11 +25,10 @@ TREES = {f"{kind}_fiba{arity}": (kind == "b", trees.Tree(arity)) for kind in ("b
 
 
 @inlined
-def _insert_and_answer(alg, op, W, V, mask, st, scratch, X, first, m, last, OUT, OK):
+def _insert(alg, op, W, V, mask, st, scratch, X, first, m, last):
     for j in range(m):
         st = insert_(alg, op, W, V, mask, st, lift(op, get(op, V, scratch), row(X, (first + j) & last)))
-    inserted = clock.ticks()
-    return drivers.answer(alg, op, W, V, mask, st, scratch, OUT, OK, 0), inserted
+    return st
 
 
 @inlined
@@ -40,16 +39,23 @@ def _note(TICKS, i, part, began, evicted, inserted):
 
 @entry
 def queue_rounds(alg, op, H, W_, V_, mask, scratch, X_, last, m, OUT_, OK_, part, TICKS, count):
-    """Rounds over an algorithm that evicts one by one."""
+    """Rounds over an algorithm that evicts one by one. As over trees, the clock is read only where TICKS is not empty."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     st = load_(alg, op, H, W, V, mask)
+    timed = len(TICKS) > 0
+    began = evicted = inserted = 0
     for i in range(count):
-        began = clock.ticks()
+        if timed:
+            began = clock.ticks()
         for _ in range(m):
             st = evict_(alg, op, W, V, mask, st)
-        evicted = clock.ticks()
-        st, inserted = _insert_and_answer(alg, op, W, V, mask, st, scratch, X, i, m, last, OUT, OK)
-        if len(TICKS) > 0:
+        if timed:
+            evicted = clock.ticks()
+        st = _insert(alg, op, W, V, mask, st, scratch, X, i, m, last)
+        if timed:
+            inserted = clock.ticks()
+        st = drivers.answer(alg, op, W, V, mask, st, scratch, OUT, OK, 0)
+        if timed:
             _note(TICKS, i, part, began, evicted, inserted)
     save_(alg, op, H, W, V, mask, st)
 
@@ -59,12 +65,19 @@ def bulk_queue_rounds(alg, op, H, W_, V_, mask, scratch, X_, last, m, OUT_, OK_,
     """Rounds over one that evicts in bulk."""
     W, V, X, OUT, OK = ptr(W_), open_state(op, V_), open_arrays(X_), open_arrays(OUT_), ptr(OK_)
     st = load_(alg, op, H, W, V, mask)
+    timed = len(TICKS) > 0
+    began = evicted = inserted = 0
     for i in range(count):
-        began = clock.ticks()
+        if timed:
+            began = clock.ticks()
         st = bulk_evict_(alg, op, W, V, mask, st, m)
-        evicted = clock.ticks()
-        st, inserted = _insert_and_answer(alg, op, W, V, mask, st, scratch, X, i, m, last, OUT, OK)
-        if len(TICKS) > 0:
+        if timed:
+            evicted = clock.ticks()
+        st = _insert(alg, op, W, V, mask, st, scratch, X, i, m, last)
+        if timed:
+            inserted = clock.ticks()
+        st = drivers.answer(alg, op, W, V, mask, st, scratch, OUT, OK, 0)
+        if timed:
             _note(TICKS, i, part, began, evicted, inserted)
     save_(alg, op, H, W, V, mask, st)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import slidewise.operators as library
+from slidewise.bench.counting import Counts
+from slidewise.bench.papers.curves import is_logarithmic, span
 from slidewise.bench.papers.daba_uncached import UNCACHED
-from slidewise.bench.papers.reactive_2015 import log_fit
 from slidewise.bench.papers.rounds import BATCH, COLLECT, Function, argument, break_even, combines, filled, function
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
 
 FUNCTIONS = {
     "sum": function(library.sum, np.int64),
@@ -100,22 +101,22 @@ def claims_table_1(rows: list[Row]) -> list[Claim]:
     over_daba, tests_daba = sooner("two_stacks", "daba")
     aba_daba, more = sooner("aba", "daba")
     aba_stacks, tests_aba = sooner("aba", "two_stacks")
-    times = {
-        f: _point(reactive[f]) / np.median([_point(points[f, a]) for _, a in three[:3]]) for f in cheap if f != "bloom"
-    }
+    times = {f: _point(reactive[f]) / np.median([_point(points[f, a]) for _, a in three[:3]]) for f in cheap}
+    apart = {f: t for f, t in times.items() if f != "bloom"}
     collect = [points[f, a] for f, a in points if f == "collect"]
     return [
         claim(
             "Two-Stacks, ABA and DABA beat recalculation from windows of 4 to 112 on, for every function but Collect",
             f"from {told}" + (f", never for {len(found) - len(small)}" if len(small) < len(found) else ""),
             [point is not None and point <= 112 for point in found],
+            "Recalculation is a bare compiled loop here, which cheap functions run through at several values a cycle.",
         ),
         claim(
             "Two-Stacks and ABA break even no later than DABA (they do less on average)",
             f"Two-Stacks for {over_daba}, ABA for {aba_daba}",
             tests_daba + more,
-            "In combines Two-Stacks does less, 3 a round against 4; its compiled loop is slower than DABA's for states of several "
-            "words.",
+            "Counted, Two-Stacks and ABA do less, 3 combines a round against 4. In compiled loops of a few nanoseconds what is "
+            "moved beside the combines decides, and Two-Stacks keeps pairs.",
         ),
         claim(
             "ABA breaks even no later than Two-Stacks: it copies nothing between two stacks",
@@ -126,9 +127,12 @@ def claims_table_1(rows: list[Row]) -> list[Claim]:
         claim(
             "Reactive breaks even at windows 10 to 100 times as large as the others, except for Bloom",
             ", ".join(f"{f} {t:.0f} times" for f, t in times.items()) or "",
-            [t >= 10 for t in times.values()],
-            "The tree here updates noted nodes level by level and is compiled with the operator inlined: it breaks even earlier "
-            "than the paper's, still later than the constant-time algorithms.",
+            [10 <= t <= 130 for t in apart.values()] + ([times["bloom"] < 10] if "bloom" in times else []),
+            reasons(
+                (True, "The tree here is compiled with the operator inlined, and updates noted nodes level by level."),
+                (min(apart.values(), default=0) < 10, "It breaks even earlier than the paper's, beside the others."),
+                (min(times.values(), default=0) > 1, "It still does so later than the constant-time algorithms."),
+            ),
         ),
         claim(
             "nothing ever beats recalculation for Collect, whose combine copies whole lists",
@@ -193,7 +197,7 @@ class Throughput:
 
 FULL_18 = Throughput(
     {f: FUNCTIONS[f] for f in THREE},
-    {"sum": tuple(range(23)), "geomean": tuple(range(23)), "bloom": tuple(range(0, 19, 2))},
+    {"sum": tuple(range(0, 23, 2)), "geomean": tuple(range(0, 23, 2)), "bloom": tuple(range(0, 19, 2))},
     0.05,
 )
 QUICK_18 = Throughput(
@@ -208,6 +212,7 @@ STOP = 10
 def measure_top(sizes: Throughput, progress: Progress) -> list[Row]:
     rows: list[Row] = []
     rng = np.random.default_rng(18)
+    counts: dict[tuple[str, int], Counts] = {}  # the same for every function
     for name, chosen in sizes.functions.items():
         op, X = chosen.typed(), chosen.columns(rng, BATCH)
         for swag in sizes.algorithms:
@@ -217,7 +222,9 @@ def measure_top(sizes: Throughput, progress: Progress) -> list[Row]:
                     continue
                 progress(f"{name}, {swag}, window 2^{power}")
                 ns = filled(run, op, 2**power, X).nanoseconds(sizes.seconds, most=2e6)
-                count = combines(run, library.max(), 2**power) if power <= sizes.counted else None
+                if power <= sizes.counted and (swag, power) not in counts:
+                    counts[swag, power] = combines(run, library.max(), 2**power)
+                count = counts.get((swag, power))
                 rows.append(
                     {
                         "function": name,
@@ -283,12 +290,18 @@ def claims_top(rows: list[Row]) -> list[Claim]:
     places = [
         (f, w) for f, a, w in rate if a == "daba" and all((f, o, w) in rate for o in ("two_stacks", "aba", "flatfat"))
     ]
-    best = {a: [rate[f, a, w] >= 0.97 * rate[f, "daba", w] for f, w in places] for a in ("two_stacks", "aba")}
-    beaten = [
-        all(rate[f, a, w] > rate[f, "flatfat", w] for a in ("two_stacks", "aba", "daba"))
-        for f, w in places
-        if w > 1 and not (f == "bloom" and w < 2**8)
-    ]
+    others = ("daba", "daba_uncached", "flatfat", "recalc")
+    best = {
+        a: [rate[f, a, w] >= 0.97 * max(rate[f, o, w] for o in others if (f, o, w) in rate) for f, w in places]
+        for a in ("two_stacks", "aba")
+    }
+    over = [max(rate[f, "two_stacks", w], rate[f, "aba", w]) / rate[f, "daba", w] for f, w in places]
+    beaten = {
+        (f, w): all(rate[f, a, w] > rate[f, "flatfat", w] for a in ("two_stacks", "aba", "daba")) for f, w in places if w > 1
+    }
+    spared = {key for key in beaten if key[0] == "bloom" and key[1] < 2**8}
+    as_said = {key: found != (key in spared) for key, found in beaten.items()}
+    not_so = [f"{f} {w:,}" for (f, w), found in as_said.items() if not found]
     ratios = [rate[f, "daba", w] / rate[f, "flatfat", w] for f, w in places if w > 1]
     counted = [
         r for r in rows if r["combines"] is not None and r["function"] == rows[0]["function"] and r["window"] >= 8
@@ -299,19 +312,21 @@ def claims_top(rows: list[Row]) -> list[Claim]:
     return [
         claim(
             "Two-Stacks and ABA have the best throughput at all window sizes, DABA is a constant behind",
-            ", ".join(f"{NAMES[a]} is as fast as DABA at {sum(found)} of {len(found)} points" for a, found in best.items()),
-            [test for found in best.values() for test in found],
-            "ABA is nearly everywhere. Two-Stacks keeps pairs here, twice the bytes to copy when it flips, which costs it more "
-            "than the combine that DABA does more.",
+            ", ".join(f"{NAMES[a]} is as fast as any other at {sum(found)} of {len(found)} points" for a, found in best.items())
+            + f"; the better of the two is {span(over)} times as fast as DABA",
+            [test for found in best.values() for test in found] + ([max(over) < 4 * min(over)] if over else []),
+            "Counted, both combine less than DABA. Two-Stacks keeps pairs here, twice the bytes to copy when it flips; at the "
+            "smallest windows there is nothing to save, and Recalc is the shortest loop.",
         ),
         claim(
             "Reactive is outperformed by Two-Stacks, ABA and DABA, but for Bloom below 2^8",
-            f"at {sum(beaten)} of {len(beaten)} points; DABA is {min(ratios):.1f} to {max(ratios):.1f} times as fast as Reactive"
+            f"at {sum(as_said.values())} of {len(as_said)} points; DABA is {span(ratios, '.1f')} times as fast as Reactive"
+            + (f"; not so at {', '.join(not_so)}" if not_so else "")
             if ratios
             else "",
-            beaten,
-            "Where it does not lose: small windows of Sum, whose tree is a few nanoseconds high, and Bloom, where a combine reads "
-            "and writes 2 KB and the tree's are on what was touched last.",
+            as_said.values(),
+            "A small tree is a few nanoseconds high. Where a combine reads and writes 2 KB, what is near in memory decides: the "
+            "tree's combines are on what was touched last, a flip's are not.",
         ),
         _caching(rate),
         _recalc(rate),
@@ -325,9 +340,10 @@ def claims_top(rows: list[Row]) -> list[Claim]:
                 if a in ("two_stacks", "aba", "daba", "flatfat")
             )
             + f"; DABA's worst round {worst:.0f}",
-            [max(by[a]) <= bound for a, bound in (("two_stacks", 3), ("aba", 3), ("daba", 4.5)) if a in by]
-            + [worst <= 6]
-            + ([log_fit(windows, by["flatfat"])[2] > 0.9] if len(by.get("flatfat", ())) > 2 else []),
+            [bound / 2 < max(by[a]) <= bound for a, bound in (("two_stacks", 3), ("aba", 3), ("daba", 4.5)) if a in by]
+            + ([worst <= 6] if by else [])
+            + ([is_logarithmic(windows, by["flatfat"], 0.9)] if len(by.get("flatfat", ())) > 2 else []),
+            "Counted over two windows' worth of rounds, with the library's algorithms as they are.",
         ),
     ]
 
@@ -344,7 +360,7 @@ def _caching(rate: dict) -> Claim:
         + " as fast with it, windows of 8 and more"
         if means
         else "",
-        [min(gains[f]) > 1 if f == "bloom" else 0.8 < mean < 1.25 for f, mean in means.items()],
+        [min(gains[f]) > 1 and mean < 2 if f == "bloom" else 0.8 < mean < 1.25 for f, mean in means.items()],
         "What is saved is a combine in half of the calls. For cheap functions the cache is two more states to carry along.",
     )
 
@@ -357,8 +373,12 @@ def _recalc(rate: dict) -> Claim:
         "Recalc clearly has O(n) behaviour",
         ", ".join(f"{f} {fall:.1f} times slower" for f, fall in fell.items()) + " at 2^10 than at 2^6" if fell else "",
         [8 <= fall <= 32 for fall in fell.values()],
-        "What a round costs whatever the window (the logarithm of a geometric mean) is the greater part of a small one.",
-    )
+        reasons(
+            (min(fell.values(), default=8) < 8, "What a round costs whatever the window (the logarithm of a geometric mean) is the "
+             "greater part of a small one."),
+            (max(fell.values(), default=8) > 32, "The window of 2^10 no longer fits where that of 2^6 did."),
+        ),
+    )  # fmt: skip
 
 
 def _small_windows(rate: dict) -> Claim:
@@ -367,7 +387,7 @@ def _small_windows(rate: dict) -> Claim:
         for a in ("aba", "daba"):
             if (f, a, 16) in rate and (f, a, 2**8) in rate:
                 gain = rate[f, a, 2**8] / rate[f, a, 16]
-                tests.append(gain > 1)
+                tests.append(gain > 1.02)
                 told.append(f"{f}, {a}: {gain:.2f} times")
     return claim(
         "with Sum and GeometricMean, ABA and DABA get faster up to windows of 2^8, as flips get rarer",
@@ -382,14 +402,18 @@ def _large_windows(rate: dict) -> Claim:
     for f in values([{"f": f} for f, _, _ in rate], "f"):
         windows = sorted(w for g, a, w in rate if (g, a) == (f, "daba"))
         if windows and windows[-1] >= 2**12:
-            drop = max(rate[f, "daba", w] for w in windows) / rate[f, "daba", windows[-1]]
-            tests.append(drop > 1.1)
-            told.append(f"{f} by {drop:.2f} at 2^{windows[-1].bit_length() - 1}")
+            drops = {
+                a: max(rate[f, a, w] for w in windows if (f, a, w) in rate) / rate[f, a, windows[-1]]
+                for a in ("two_stacks", "aba", "daba")
+                if (f, a, windows[-1]) in rate
+            }
+            tests += [drop > 1.1 for drop in drops.values()]
+            told.append(f"{f} by {span(drops.values())} at 2^{windows[-1].bit_length() - 1}")
     return claim(
         "all lose throughput at large windows, to the memory and not to combines",
-        "DABA loses " + ", ".join(told) if told else "",
+        "Two-Stacks, ABA and DABA lose " + ", ".join(told) if told else "",
         tests,
-        "This machine's last-level cache (260 MB) holds a window of 2^20 small states whole; the paper's had 4 MB.",
+        "The paper's machine had a cache of 4 MB; a window of 2^20 small states fits the last-level cache of a large one.",
     )
 
 

@@ -15,7 +15,7 @@ from slidewise.bench import clock
 from slidewise.bench.fifo import BATCH, Bench
 from slidewise.bench.papers.daba_2015 import FUNCTIONS, NAMES, THREE
 from slidewise.bench.papers.rounds import combines
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, reasons, values
 
 SWAGS = ("two_stacks", "aba", "daba")
 POINTS = 400
@@ -78,15 +78,20 @@ def claims_bottom(rows: list[Row]) -> list[Claim]:
     told = [
         f"{f} {', '.join(f'{NAMES[a]} {worst[f, a]:,.0f}' for a in SWAGS)} cycles" for f in values(rows, "function")
     ]
-    tests = [worst[f, a] > 3 * worst[f, "daba"] for f in values(rows, "function") for a in ("two_stacks", "aba")]
+    tests = [worst[f, a] > 10 * worst[f, "daba"] for f in values(rows, "function") for a in ("two_stacks", "aba")]
     spikes = {
-        (f, a): sum(r["cycles"] > worst[f, a] / 3 for r in picked(rows, (("function", f), ("algorithm", a))))
+        (f, a): [r["round"] for r in picked(rows, (("function", f), ("algorithm", a))) if r["cycles"] > worst[f, a] / 3]
         for f in values(rows, "function")
         for a in ("two_stacks", "aba")
     }
     last = rows[-1]["round"]
     wanted = max(1, last // window)
-    periodic = [0.5 * wanted <= count <= 2 * wanted + 1 for count in spikes.values()]
+    gaps = {key: np.diff(found) / window if len(found) > 1 else np.zeros(1) for key, found in spikes.items()}
+    apart = [((0.6 < gap) & (gap < 1.4)).mean() for gap in gaps.values()]
+    periodic = [
+        0.8 * wanted <= len(found) <= 1.2 * wanted + 1 and (wanted < 3 or share > 0.9)
+        for found, share in zip(spikes.values(), apart)
+    ]
     return [
         claim(
             "Two-Stacks and ABA have rounds as long as the window, DABA's are all bound at the bottom of the graph",
@@ -97,7 +102,8 @@ def claims_bottom(rows: list[Row]) -> list[Claim]:
         claim(
             "the spikes are periodic: one flip for each window's worth of rounds",
             f"{wanted} flips are due in the run; spikes seen: "
-            + ", ".join(f"{f} {a} {n}" for (f, a), n in spikes.items()),
+            + ", ".join(f"{f} {a} {len(found)}" for (f, a), found in spikes.items())
+            + f"; a window apart: {min(apart):.0%} of them or more",
             periodic,
             "Where a flip is short, rounds that the machine interrupted in every repeat count as spikes too.",
         ),
@@ -177,34 +183,44 @@ def views_table_2(rows: list[Row]) -> list[View]:
 def claims_table_2(rows: list[Row]) -> list[Claim]:
     by = {(r["function"], r["algorithm"]): r for r in rows}
     names = values(rows, "function")
-    lower = [by[f, a]["average_cycles"] < by[f, "daba"]["average_cycles"] for f in names for a in ("two_stacks", "aba")]
+    lower = {
+        (f, a): by[f, a]["average_cycles"] < by[f, "daba"]["average_cycles"] for f in names for a in ("two_stacks", "aba")
+    }
     ratios = {
         (f, a): by[f, a]["deviation_cycles"] / max(by[f, "daba"]["deviation_cycles"], 1e-9)
         for f in names
         for a in ("two_stacks", "aba")
     }
+    counted = min(rows[0]["window"], 2**10)
     worst = {a: next(r["worst_combines"] for r in rows if r["algorithm"] == a) for a in SWAGS}
     return [
         claim(
             "Two-Stacks and ABA have lower average latency than DABA",
-            f"in {sum(lower)} of {len(lower)} cases",
-            lower,
-            "A flip walks the whole window at once (32 MB of Bloom filters), out of the near caches; DABA does the same work a "
+            f"in {sum(lower.values())} of {len(lower)} cases"
+            + ("" if all(lower.values()) else f"; not {', '.join(f'{f} {NAMES[a]}' for (f, a), x in lower.items() if not x)}"),
+            lower.values(),
+            "A flip walks the whole window at once, out of the near caches where states are large; DABA does the same work a "
             "little at a time, on what is near. And Two-Stacks keeps pairs, twice the bytes.",
         ),
         claim(
             "DABA's standard deviation is around 3 to 25 times lower",
             f"{min(ratios.values()):.1f} to {max(ratios.values()):.0f} times lower than that of Two-Stacks and ABA",
-            [ratio >= 3 for ratio in ratios.values()],
-            "Rounds of a few nanoseconds are at the resolution of the clock, which adds the same deviation to all.",
+            [3 <= ratio <= 50 for ratio in ratios.values()],
+            reasons(
+                (min(ratios.values()) < 3, "Rounds of a few nanoseconds are at the resolution of the clock, which adds the same "
+                 "deviation to all."),
+                (max(ratios.values()) > 50, "Where it is lower still: of each round the least of several runs counts, which leaves "
+                 "DABA almost nothing to deviate by, and a flip as long as it is."),
+            ),
         ),
         claim(
             "counted: a round of DABA never takes more than 6 combines, one of Two-Stacks or ABA as many as the window is long",
             ", ".join(f"{NAMES[a]} {n:.0f}" for a, n in worst.items()) + " combines in the worst round of a window of "
-            f"{min(rows[0]['window'], 2**10):,}",
-            [worst["daba"] <= 6, worst["two_stacks"] > 30, worst["aba"] > 30],
+            f"{counted:,}",
+            [worst["daba"] <= 6, *(0.9 * counted <= worst[a] <= 2 * counted for a in ("two_stacks", "aba"))],
+            "Counted with the library's algorithms as they are.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 def plots_table_2(rows: list[Row]) -> list[Plot]:

@@ -6,11 +6,10 @@ over a window of n, every insert d places from the young end (tree_rounds.py).
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from slidewise.bench.papers import trees
+from slidewise.bench.papers.curves import is_logarithmic, log_fit, span
 from slidewise.bench.papers.trees import CLASSIC, FINGERS, TWO, Tree, by, middle, millions
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, picked, reasons, values
 
 THREE = ("sum", "geomean", "bloom")
 
@@ -125,7 +124,7 @@ def claims_11(rows: list[Row]) -> list[Claim]:
             "the classic B-tree's throughput is mostly unaffected by the distance",
             f"its fastest distance below n / 2 is {min(flat.values()):.2f} to {max(flat.values()):.2f} times as "
             f"fast as its slowest",
-            [ratio < 2 for ratio in flat.values()],
+            [ratio < 1.5 for ratio in flat.values()],
             "Where an insert and the evict share their nodes, or follow the last insert's path, the tree's rows "
             "are in the cache.",
         ),
@@ -147,29 +146,33 @@ def claims_11(rows: list[Row]) -> list[Claim]:
 
 def _logarithm(rows: list[Row], arities: list[int]) -> Claim:
     """Both what is counted and what is timed: a straight line that rises over log d."""
-    told, tests, timed = [], [], []
+    told, tests, timed, counted = [], [], [], []
     for arity in arities:
         for name in values(rows, "operator"):
             one = picked(rows, (("operator", name), ("algorithm", f"bfinger{arity}")))
             mine = [r for r in one if 1 <= r["d"] <= r["n"] // 16]
             if len(mine) < 3:
                 continue
-            xs, ys = [np.log2(r["d"]) for r in mine], [1 / r["throughput"] for r in mine]
-            timed.append(trees.straightness(xs, ys))
-            tests.append(timed[-1] > 0.85 and ys[-1] > ys[0])
+            xs, ys = [r["d"] for r in mine], [1 / r["throughput"] for r in mine]
+            timed.append(log_fit(xs, ys)[2])
+            tests.append(is_logarithmic(xs, ys))
             if name == rows[0]["operator"]:
                 counts = [r["combines"] for r in mine]
-                fit, slope = trees.straightness(xs, counts), np.polyfit(xs, counts, 1)[0]
+                _, slope, fit = log_fit(xs, counts)
                 told.append(f"bfinger{arity} {slope:.2f} combines more for each doubling (R2 {fit:.2f})")
-                tests.append(fit > 0.85 and slope > 0)
+                counted.append(is_logarithmic(xs, counts))
     return claim(
         "for larger d, finger B-trees follow a log d trend",
         f"counted: {', '.join(told)}; the time of a round is a straight line over log d with an R2 of {min(timed):.2f} to "
         f"{max(timed):.2f}"
         if told
         else "",
-        tests,
-        "What is counted does. Times are those of single points, and which levels of the tree are in the cache moves them more.",
+        tests + counted,
+        reasons(
+            (all(counted), "What is counted does."),
+            (not all(tests), "Times are those of single points, and which levels of the tree are in the cache moves them more."),
+            (not all(counted), "Few distances were measured."),
+        ),
     )
 
 
@@ -180,12 +183,18 @@ def _uptick(found: dict, names: list[str], arities: list[int], ends: dict[str, i
         for name in names
         for a in kinds
     }
+    none = [key for key, gain in gains.items() if gain <= 1.1]
     return claim(
         "all variants have an uptick when d = n: insert and evict are both at the old end, and nothing is restructured",
-        f"{min(gains.values()):.1f} to {max(gains.values()):.1f} times as fast as at d = n / 2",
-        [gain > 1 for gain in gains.values()],
-        "Without fingers an insert at the old end still walks and repairs the whole height of the tree.",
-    )
+        f"{span(gains.values(), '.1f')} times as fast as at d = n / 2"
+        + (f"; not: {', '.join(f'{name} {a}' for name, a in none)}" if none else ""),
+        [gain > 1.1 for gain in gains.values()],
+        reasons(
+            (any("classic" in a for _, a in none), "Without fingers an insert at the old end still walks and repairs the whole "
+             "height of the tree."),
+            (any("finger" in a for _, a in none), "With fingers both ends are near, and n / 2 may be in the cache."),
+        ),
+    )  # fmt: skip
 
 
 def _best_arity(rows: list[Row], names: list[str], arities: list[int]) -> Claim:
@@ -201,9 +210,13 @@ def _best_arity(rows: list[Row], names: list[str], arities: list[int]) -> Claim:
         "expensive operators want a small minimum arity (fewer partials combined in a node), cheap ones a larger one",
         ", ".join(f"{name}: {arity}" for name, arity in best.items()) + " is the fastest arity over all distances",
         tests if len(arities) > 1 else [],
-        "Bitsets of 2^14 bits combine at memory speed here, and a tree of arity 2 has half as many entries "
-        "again in inner nodes.",
-    )
+        reasons(
+            (best.get("bloom") != min(arities), "Bitsets of 2^14 bits combine at memory speed here, and a tree of arity 2 has half "
+             "as many entries again in inner nodes."),
+            (any(best[name] == min(arities) for name in names if name != "bloom"), "Small nodes are a cache line or two, and "
+             "repaired in a few instructions."),
+        ),
+    )  # fmt: skip
 
 
 FIG_11 = Suite(
@@ -303,15 +316,19 @@ def claims_14(rows: list[Row]) -> list[Claim]:
         return [found[*key, "range"][column] / found[*key, "twin"][column] for key in keys]
 
     speed, space = ratio("throughput"), ratio("bytes")
-    faster = sum(r > 1 for r in speed)
+    faster, big = sum(r > 1 for r in speed), rows[0]["n"]
     return [
         claim(
             "window sharing does not consistently improve throughput",
             f"one tree with a range query is {min(speed):.2f} to {max(speed):.2f} times as fast as two trees, "
             f"faster at {faster} of "
             f"{len(speed)} points",
-            [faster < len(speed)],
-            "Here it does at every point: a second tree costs more than the range query, which starts at the finger.",
+            [faster <= 0.75 * len(speed)],
+            reasons(
+                (True, "A second tree costs more than the range query, which starts at the finger,"),
+                (faster == len(speed), "at every point."),
+                (faster < len(speed), "at nearly every point."),
+            ),
         ),
         claim(
             "both stay in the same ballpark",
@@ -324,7 +341,9 @@ def claims_14(rows: list[Row]) -> list[Claim]:
         claim(
             "its primary benefits are space and windows of any size on the fly",
             f"one tree takes {min(space):.2f} to {max(space):.2f} of the memory of two",
-            [r < 1 for (_, _, small), r in zip(keys, space) if small > 2**8] + [r <= 1.01 for r in space],
+            [r < 1 for (_, _, small), r in zip(keys, space) if small > 2**8] + [r <= 1.01 for r in space]
+            + [r < 0.6 for (_, _, small), r in zip(keys, space) if small == big],
+            "A small second tree takes a node or two, and arenas grow in steps.",
         ),
     ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from slidewise.bench import data
 from slidewise.bench.fifo import OPERATORS
 from slidewise.bench.papers import trees
 from slidewise.bench.papers.trees import CLASSIC, FINGERS, FOUR, TWO, Tree, by, middle, millions
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
 from slidewise.bench.tally import combines
 from slidewise.bench.timing import best_of
 from slidewise.bench.tree_rounds import BATCH, run_times
@@ -38,13 +38,17 @@ class Real:
 
 
 THREE = ("sum", "geomean", "bloom")
-WINDOWS = (0.25, 1, 4, 16, 32)
+WINDOWS = (0.25, 2, 8, 32)
 FULL_15 = Real(THREE, data.RIDES, WINDOWS, 1, True, (*FINGERS, *CLASSIC))
 QUICK_15 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, TWO)
 TINY_15 = Real(("sum",), 4_000, (0.25, 32), 1, False, TWO)
 FULL_16 = Real(THREE, data.RIDES, WINDOWS, 1, True, (Tree(4), Tree(8)))
 QUICK_16 = Real(("sum", "bloom"), 200_000, (0.25, 2, 32), 1, True, (Tree(4), Tree(8)))
 TINY_16 = Real(("sum",), 4_000, (0.25, 32), 1, False, (Tree(4),))
+
+
+COUNTED = 4
+"""Combines are counted for trees of this arity: another loop to compile for each."""
 
 
 @cache
@@ -88,7 +92,8 @@ def measure(sizes: Real, bulks: tuple[bool, ...], named: Callable[[Tree, bool], 
                     for bulk in bulks:
                         progress(f"{kind}, {name}, {days} days, {named(tree, bulk)}")
                         took = seconds(op, tree, of, X, window, bulk, sizes.repeats)
-                        made = counted(tree, of, window, bulk) if name == sizes.operators[0] else None
+                        some = name == sizes.operators[0] and tree.min_arity == COUNTED
+                        made = counted(tree, of, window, bulk) if some else None
                         rows.append({
                             "data": kind, "operator": name, "algorithm": named(tree, bulk), "days": days, "events": len(of),
                             "mean_window": held, "throughput": len(of) / took, "combines": made,
@@ -157,7 +162,11 @@ def claims_15(rows: list[Row]) -> list[Claim]:
             f"to {max(fewer):.1f} times "
             "fewer combines",
             [r > 1 for r in ratios.values()] + [r > 1 for r in fewer],
-            "Small windows are few levels high: there is little for fingers to save.",
+            reasons(
+                (min(ratios.values()) <= 1, "Behind at " + ", ".join(f"{kind} {name} {days:g} days (arity {a})" for
+                 (kind, name, days, a), r in ratios.items() if r <= 1) + ": low trees leave fingers little to save."),
+                (min(fewer, default=2) <= 1, "What comes far out of order is repaired all the way up, with fingers too."),
+            ),
         ),
         claim(
             "trees of lower arity perform better with more expensive operators",
@@ -165,7 +174,7 @@ def claims_15(rows: list[Row]) -> list[Claim]:
             [best["bloom"] < best[name] for name in best if name != "bloom"]
             if "bloom" in best and len(arities) > 1
             else [],
-            "Bitsets of 2^14 bits combine at memory speed here, and small nodes are many: the levels they add cost more than "
+            "Bitsets of 2^14 bits combine at memory speed here, and small nodes are many: the levels they add may cost more than "
             "the combines they save.",
         ),
         claim(
@@ -173,10 +182,10 @@ def claims_15(rows: list[Row]) -> list[Claim]:
             f"rides: {windows[min(windows)]:,.0f} for {min(windows):g} days, {windows[max(windows)]:,.0f} for {max(windows):g}, in "
             "the mean of the run",
             [11_000 / 2 < windows[0.25] < 11_000 * 2, 991_000 / 2 < windows[32] < 991_000 * 2],
-            f"{rides[0]['events']:,} rides in place of the paper's 8 million: windows hold as much less. The mean is of the whole "
-            "run, also while the first window fills.",
+            f"The mean is of all events of {rides[0]['events']:,} rides (the paper's: 8 million), more of which come when the "
+            "window is full of them; also while the first window fills.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 FIG_15 = Suite(
@@ -219,8 +228,8 @@ def claims_16(rows: list[Row]) -> list[Claim]:
             "on real data, bulk evicts of varying m give b_fiba an advantage over nb_fiba",
             ", ".join(f"{kind} {name} {r:.2f} times" for (kind, name), r in told.items())
             + f" as fast in the geometric mean; counted: {min(fewer):.2f} to {max(fewer):.2f} times fewer combines",
-            [r > 1 for r in told.values()],
-            "Most events push out one other or none: there is little for the few large bulks to save where a combine is cheap.",
+            [r > 1 for r in told.values()] + [r >= 1 for r in fewer],
+            "Most events push out one other or none: there is little for the few large bulks to save, and one of one is not free.",
         )
     ]
 

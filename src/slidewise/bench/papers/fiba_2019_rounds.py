@@ -1,14 +1,14 @@
 """fiba-2019, section 5.1: the latency of single rounds (Figure 12), and data in order (Figure 13)."""
 
 from dataclasses import dataclass
-from math import log2
 
 import slidewise.operators as library
 from slidewise.bench.papers import rounds as in_order
 from slidewise.bench.papers import trees
+from slidewise.bench.papers.curves import is_logarithmic, log_fit
 from slidewise.bench.papers.fiba_2019 import FIG_11, THREE
 from slidewise.bench.papers.trees import CLASSIC, FINGERS, TWO, Tree, by, millions
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
 
 # ---- Figure 12 -------------------------------------------------------------------------------------------------------
 
@@ -74,8 +74,8 @@ def claims_12(rows: list[Row]) -> list[Claim]:
     worst = [ratio(name, arity, 0, column) for name, arity in cheap for column in ("p99_9_ns", "max_ns")]
     median = [ratio(name, arity, 0, "p50_ns") for name, arity in cheap]
     least = [ratio(name, arity, 0, "min_ns") for name, arity in cheap]
-    late = [ratio(name, arity, far[name], "p50_ns") for name, arity in cheap]
-    bloom = [ratio("bloom", arity, 0, "p50_ns") for arity in arities if "bloom" in names]
+    late = [ratio(name, arity, far[name], column) for name, arity in cheap for column in ("p50_ns", "p99_9_ns")]
+    bloom = [ratio("bloom", arity, 0, column) for column in ("p50_ns", "p99_9_ns") for arity in arities if "bloom" in names]
     far_bloom = [
         ratio("bloom", 2, far["bloom"], c)
         for c in ("min_ns", "p50_ns", "p99_9_ns")
@@ -92,28 +92,37 @@ def claims_12(rows: list[Row]) -> list[Claim]:
         claim(
             "d = 0, sum and geomean: the worst cases of classic and finger trees are similar",
             f"the classic tree's 99.9th percentile and longest round are {span(worst)} the finger tree's",
-            [1 / 3 < r < 3 for r in worst],
-            "Of a thousand in-order rounds few restructure anything: the finger tree keeps its advantage beyond "
-            "the 99.9th percentile.",
+            [1 / 2 < r < 2 for r in worst],
+            reasons(
+                (max(worst) >= 2, "Of a thousand in-order rounds few restructure anything: the finger tree keeps its advantage "
+                 "beyond the 99.9th percentile."),
+                (min(worst) <= 1 / 2, "The longest round of all is one, and what the machine did in it."),
+            ),
         ),
         claim(
             "d = 0, sum and geomean: minimum and median are orders of magnitude better with fingers",
             f"the classic tree's median is {span(median)} the finger tree's, its minimum {span(least)}",
             [r >= 10 for r in [*median, *least]],
-            "Fingers are ahead, by one order of magnitude rather than several: a classic round takes a few tenths of a "
-            "microsecond here, since the nodes on its way to the root are in the cache and nothing is allocated; and one "
-            "nanosecond is the least that is told of a round.",
+            reasons(
+                (min(median) > 1, "Fingers are ahead, by less than that:"),
+                (True, "a classic round takes a few tenths of a microsecond here, since the nodes on its way to the root are in "
+                 "the cache and nothing is allocated; and one nanosecond is the least that is told of a round."),
+            ),
         ),
         claim(
             "d = 0, bloom: finger trees have significantly lower latency, as they repair fewer partials",
-            f"the classic tree's median is {span(bloom)} the finger tree's" if bloom else "",
+            f"the classic tree's median and 99.9th percentile are {span(bloom)} the finger tree's" if bloom else "",
             [r > 1.5 for r in bloom],
+            "A filter is 2 KB: the one round in a thousand that restructures moves as many of them with fingers as without.",
         ),
         claim(
             "d = n / 4, sum and geomean: both have similar latency",
-            f"the classic tree's median is {span(late)} the finger tree's",
+            f"the classic tree's median and 99.9th percentile are {span(late)} the finger tree's",
             [1 / 2 < r < 2 for r in late],
-            "Fingers still save the levels between d and n, and the aggregates of both spines.",
+            reasons(
+                (max(late) >= 2, "Fingers still save the levels between d and n, and the aggregates of both spines."),
+                (min(late) <= 1 / 2, "Where the classic tree is ahead, it has no spines to keep."),
+            ),
         ),
         claim(
             "d = n / 4, bloom, minimum arity 2: minimum, median and 99.9 % are orders of magnitude lower with fingers",
@@ -130,7 +139,7 @@ def claims_12(rows: list[Row]) -> list[Claim]:
             "The paper calls it curious, a matter of window size, arity and distance; Bloom's window is another one here, and "
             "trees of arity 2 spread its filters over the most nodes.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 FIG_12 = Suite(
@@ -169,6 +178,7 @@ COUNTED = 10
 
 def measure_13(sizes: Fifo, progress: Progress) -> list[Row]:
     rows: list[Row] = []
+    counts: dict[tuple[str, int], float | None] = {}  # the same for every operator
     for name in sizes.operators:
         op, X = trees.operator(name), trees.column(name)
         for power in sizes.powers:
@@ -177,16 +187,18 @@ def measure_13(sizes: Fifo, progress: Progress) -> list[Row]:
             for queue in sizes.queues:
                 progress(f"{name}, {queue}, window 2^{power}")
                 ns = in_order.filled(queue, op, 2**power, X).nanoseconds(sizes.seconds)
-                made = in_order.combines(queue, library.max(), 2**power).average if power <= COUNTED else None
-                told = {"throughput": None if ns is None else 1e9 / ns, "combines": made}
+                if (queue, power) not in counts:
+                    found = in_order.combines(queue, library.max(), 2**power).average if power <= COUNTED else None
+                    counts[queue, power] = found
+                told = {"throughput": None if ns is None else 1e9 / ns, "combines": counts[queue, power]}
                 rows.append({"operator": name, "algorithm": queue, "window": 2**power, **told})
             for tree in sizes.shapes:
                 progress(f"{name}, {tree.name}, window 2^{power}")
-                made = trees.combines_a_round(trees.counted(tree, 2**power, 0).run)
+                if (tree.name, power) not in counts:
+                    counts[tree.name, power] = trees.combines_a_round(trees.counted(tree, 2**power, 0).run)
                 rate = trees.rounds_a_second(trees.filled(name, tree, 2**power, 0).run, sizes.seconds)
-                rows.append(
-                    {"operator": name, "algorithm": tree.name, "window": 2**power, "throughput": rate, "combines": made}
-                )
+                told = {"throughput": rate, "combines": counts[tree.name, power]}
+                rows.append({"operator": name, "algorithm": tree.name, "window": 2**power, **told})
     return rows
 
 
@@ -243,7 +255,15 @@ def claims_13(rows: list[Row]) -> list[Claim]:
     for name in names:
         below = [1 - max(rate[name, a, w] for a in fingers) / rate[name, "daba", w] for w in windows[name] if w >= 2**6]
         off[name] = sum(below) / max(1, len(below))
-    rising = {a: trees.straightness([log2(w) for w in large], [count[a, w] for w in large]) for a in classic if len(large) > 2}
+    rising = {a: log_fit(large, [count[a, w] for w in large])[2] for a in classic if len(large) > 2}
+
+    def rises(name: str, a: str) -> bool | None:
+        """Whether its time is logarithmic in the window; None where there is too little to say."""
+        mine = [w for w in windows[name] if w >= 2**6 and (name, a, w) in rate]
+        return is_logarithmic(mine, [1 / rate[name, a, w] for w in mine], 0.8) if len(mine) > 2 else None
+
+    timed = {(o, a): found for o in names for a in classic if (found := rises(o, a)) is not None}
+    reactive = {o: found for o in names if "flatfat" in kinds and (found := rises(o, "flatfat")) is not None}
     dear, plain = [], []
     if "flatfat" in kinds:
         ahead = {
@@ -271,15 +291,23 @@ def claims_13(rows: list[Row]) -> list[Claim]:
             if large
             else "",
             [r < 1.25 for r in steady.values()] + [r > 0.5 for r in kept],
-            "In combines it is. A Bloom filter is 2 KB: large windows of them come from memory.",
+            reasons(
+                (all(r < 1.25 for r in steady.values()), "In combines it is."),
+                (True, "Large windows come from memory, of 2 KB for each Bloom filter."),
+            ),
         ),
         claim(
             "the best finger B-tree stays within 30 % of DABA for sum and geomean, about 60 % off for bloom",
             "off by " + ", ".join(f"{name} {share:.0%}" for name, share in off.items()) + " on average from 2^6 on",
-            [share <= (0.7 if name == "bloom" else 0.3) for name, share in off.items()],
-            "The in-order algorithms here run in registers (a round is two or three nanoseconds), where the "
-            "paper's also paid for "
-            "deques; the tree has its nodes to keep in any case.",
+            [0.4 <= share <= 0.75 if name == "bloom" else share <= 0.3 for name, share in off.items()],
+            reasons(
+                (any(share > 0.3 for name, share in off.items() if name != "bloom"), "The in-order algorithms here run in "
+                 "registers (a round is two or three nanoseconds), where the paper's also paid for deques; the tree has its nodes "
+                 "to keep in any case."),
+                (off.get("bloom", 0.6) < 0.4, "For bloom a tree is nearer than that: its fingers stay where they are, DABA reads "
+                 "and writes at both ends of a ring."),
+                (off.get("bloom", 0.6) > 0.75, "For bloom every partial of a node is 2 KB more to read."),
+            ),
         ),
         claim(
             "algorithms for data in order consistently outperform finger B-trees",
@@ -294,15 +322,31 @@ def claims_13(rows: list[Row]) -> list[Claim]:
             + ", ".join(
                 f"{a} {count[a, large[0]]:.0f} to {count[a, large[-1]]:.0f} combines from 2^6 on, a straight line over log n with "
                 f"an R2 of {fit:.2f}" for a, fit in rising.items()
-            ) if rising else "",
-            [fit > 0.9 and count[a, large[-1]] > count[a, large[0]] for a, fit in rising.items()],
+            ) + f"; so is the time at {sum(timed.values())} of {len(timed)} trees and operators" if rising else "",
+            [is_logarithmic(large, [count[a, w] for w in large], 0.9) for a in rising] + list(timed.values()),
+            reasons(
+                (not all(timed.values()), "Of the time, what is in the cache moves some lines more than the height does."),
+                (True, "Counted, the whole height of the tree is repaired."),
+            ),
+        ),
+        claim(
+            "Reactive demonstrates O(log n) too, obvious only with bloom: for sum and geomean the fixed costs dominate",
+            "from 2^6 on the time is a rising straight line over log n: "
+            + ", ".join(f"{o} {'yes' if found else 'no'}" for o, found in reactive.items()) if reactive else "",
+            [found == (o == "bloom") for o, found in reactive.items()],
+            "Nothing but the tree takes time here, so that its height shows for every operator; and large windows are out of the "
+            "caches, which bends the line.",
         ),
         claim(
             "for bloom, Reactive outperforms B-tree based SWAGs: it is a tree of arity 2 and combines less a node",
             f"ahead of the best classic tree at {sum(dear[::2])} of {len(dear[::2])} windows from 2^6 on, of the best finger tree "
             f"at {sum(dear[1::2])}" if dear else "",
             dear,
-            "Of those that are O(log n) it is the best, as said; a finger tree changes a constant number of nodes.",
+            reasons(
+                (dear and all(dear[::2]), "Of those that are O(log n) it is the best, as said."),
+                (dear and not all(dear[::2]), "Wide nodes are fewer levels, and read one after the other."),
+                (dear and not all(dear[1::2]), "A finger tree changes a constant number of nodes."),
+            ),
         ),
         claim(
             "for sum and geomean it does not: what is computed to avoid pointers costs more than pointers",

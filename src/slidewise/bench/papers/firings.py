@@ -14,7 +14,7 @@ from slidewise.algorithms import algorithm, drivers
 from slidewise.algorithms.drivers import answer
 from slidewise.algorithms.protocol import arrays, capacity_for, evict_, insert_, load_, save_
 from slidewise.bench.counting import Counter
-from slidewise.bench.timing import best_of
+from slidewise.bench.timing import per_round
 
 
 @entry
@@ -65,13 +65,7 @@ class Firings:
 
     def nanoseconds(self, slide: int, seconds: float, repeats: int = 3) -> float:
         """Of one firing, sliding by that many events."""
-        self.fire(slide, slide, 1)
-        probe = best_of(2, lambda: self.fire(slide, slide, 1))
-        firings = max(1, int(seconds / max(probe, 1e-8)))
-        if firings > 64:  # a single firing is mostly the call
-            probe = best_of(2, lambda: self.fire(slide, slide, 64)) / 64
-            firings = max(64, int(seconds / max(probe, 1e-9)))
-        return best_of(repeats, lambda: self.fire(slide, slide, firings)) / firings * 1e9
+        return per_round(seconds, lambda firings: self.fire(slide, slide, firings), repeats) * 1e9
 
 
 def _module():

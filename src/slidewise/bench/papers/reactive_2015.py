@@ -14,9 +14,10 @@ import numpy as np
 
 import slidewise as sw
 import slidewise.operators as library
+from slidewise.bench.papers.curves import is_logarithmic, log_fit
 from slidewise.bench.papers.firings import Firings, counted
 from slidewise.bench.papers.rounds import COLLECT, argument, break_even, function
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
 
 NAMES = {"recalc": "ISS (recalc)", "flatfat": "RA (flatfat)", "b_int": "AW (b_int)"}
 STANDS_IN = (
@@ -150,7 +151,8 @@ def claims_table_3(rows: list[Row]) -> list[Claim]:
         claim(
             "the costlier the function, the sooner RA breaks even (StdDev and the mean at 10, Sum at 370)",
             ", ".join(f"{f} {one[f]}" for f in costly + cheap),
-            [_point(one[f]) <= _point(one[g]) for f in costly for g in cheap],
+            [_point(one[f]) < _point(one[g]) for f in costly for g in cheap],
+            "What the tree keeps beside a state costs the same for every function, and most of the time of a cheap one.",
         ),
         claim(
             "RA never breaks even for Collect, nor for Count, which ISS reads off the container",
@@ -255,14 +257,6 @@ def _draw_schemes(y: str, times: float = 1.0, fit: bool = False, log: bool = Fal
     return draw
 
 
-def log_fit(xs: list[int], ys: list[float]) -> tuple[float, float, float]:
-    """a and b of a + b log2 x by least squares, and R²."""
-    logs, found = np.log2(xs), np.array(ys)
-    b, a = np.polyfit(logs, found, 1)
-    left = found - (a + b * logs)
-    return float(a), float(b), float(1 - (left**2).sum() / max(((found - found.mean()) ** 2).sum(), 1e-12))
-
-
 def plots_6(rows: list[Row]) -> list[Plot]:
     panel = Panel(
         "events one by one",
@@ -279,18 +273,25 @@ def claims_6(rows: list[Row]) -> list[Claim]:
     small = {f: ns[f, "flatfat", windows[0]] / ns[f, "recalc", windows[0]] for f in names}
     large = {f: ns[f, "recalc", 1024] / ns[f, "flatfat", 1024] for f in names if 1024 in windows}
     wanted = {"max": 3, "std": 10}
+    larger = {f: ns[f, "recalc", windows[-1]] / ns[f, "flatfat", windows[-1]] for f in large if windows[-1] > 1024}
     return [
         claim(
             "RA is 5 % (StdDev) to 10 % (Max) slower on small windows",
             ", ".join(f"{f}: {x:.2f} times ISS's time" for f, x in small.items()) + f" at windows of {windows[0]}",
-            [x <= 1.15 for x in small.values()],
-            "In the paper both carry the cost of the system around them, which hides the difference; here nothing hides it.",
+            [0.98 <= x <= 1.15 for x in small.values()],
+            "In the paper both carry the cost of the system around them, which hides most of the difference.",
         ),
         claim(
             "at windows of 1,024 RA is almost 3 times as fast for Max and over 10 times for StdDev",
             ", ".join(f"{f} {x:.1f} times" for f, x in large.items()),
             [x >= wanted.get(f, 3) * 0.9 for f, x in large.items()],
-            "Max from scratch is a loop of a nanosecond a value here.",
+            "From scratch is a bare compiled loop here, of a nanosecond a value for Max.",
+        ),
+        claim(
+            "the speedup grows further with the window",
+            ", ".join(f"{f} {large[f]:.1f} times at 1,024, {x:.1f} at {windows[-1]:,}" for f, x in larger.items()),
+            [x > 1.5 * large[f] for f, x in larger.items()],
+            "Recalculation is linear; where it does not show, the tree's path is not yet the greater part of an event.",
         ),
     ]
 
@@ -316,10 +317,12 @@ def plots_7(rows: list[Row]) -> list[Plot]:
 
 
 def claims_7(rows: list[Row]) -> list[Claim]:
-    fits = {}
+    fits, straight, above = {}, [], []
     for name in values(rows, "function"):
-        mine = [r for r in rows if r["function"] == name]
-        fits[name] = log_fit([r["window"] for r in mine], [r["ns"] for r in mine])
+        xs, ys = ([r[key] for r in rows if r["function"] == name] for key in ("window", "ns"))
+        a, b, r2 = fits[name] = log_fit(xs, ys)
+        straight.append(is_logarithmic(xs, ys, 0.9))
+        above.append(ys[-1] > a + b * math.log2(xs[-1]))
     knees = {name: _knee([r for r in rows if r["function"] == name]) for name in fits if rows[-1]["window"] >= 2**20}
     counts = {r["window"]: r["combines"] for r in rows if r["combines"] is not None}
     bound = {w: 2 * (1 + math.ceil(math.log2(w / 2))) + 2 * math.log2(w) for w in counts if w >= 2}
@@ -328,8 +331,11 @@ def claims_7(rows: list[Row]) -> list[Claim]:
             "the cost of an event is a straight line over log n, up to 8 million events",
             ", ".join(f"{f}: {a:.0f} + {b:.1f} log2 n ns, R² {r2:.2f}" for f, (a, b, r2) in fits.items())
             + f", up to {rows[-1]['window']:,}",
-            [r2 >= 0.9 for _, _, r2 in fits.values()],
-            "Large trees leave the caches: the last points lie above the line.",
+            straight,
+            reasons(
+                (any(above), "Large trees leave the caches: the last points lie above the line."),
+                (not any(above), "An event takes tens of nanoseconds: what a round costs whatever the window bends the line."),
+            ),
         ),
         claim(
             "there is no knee in the curve where the tree leaves the caches",
@@ -345,7 +351,8 @@ def claims_7(rows: list[Row]) -> list[Claim]:
             "counted: at most m (1 + ceil(log2(n / m))) combines for the m = 2 changes of an event, and 2 log2 n where the ring is "
             "inverted",
             ", ".join(f"{w:,}: {counts[w]:.1f} of {bound[w]:.0f}" for w in bound),
-            [counts[w] <= bound[w] for w in bound],
+            [log2 <= counts[w] <= bound[w] for w in bound for log2 in [math.log2(w)]],
+            "Counted with the library's algorithm as it is.",
         ),
     ]
 

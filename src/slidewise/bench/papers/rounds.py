@@ -17,7 +17,7 @@ from slidewise.algebra.typed import TypedOperator
 from slidewise.algorithms import algorithm, drivers
 from slidewise.algorithms.protocol import Algorithm, arrays, capacity_for
 from slidewise.bench import counting
-from slidewise.bench.timing import best_of
+from slidewise.bench.timing import best_of, per_round
 
 BATCH = 2**14
 """Rounds for one call of a driver: inputs and results stay in the cache, as they would in a stream."""
@@ -98,12 +98,10 @@ class Rounds:
 
         None where a round takes longer than `most` nanoseconds."""
         few = 4 if not self.op.compiled else 16
-        probe = best_of(3, lambda: self.run(few)) / few
-        if probe * 1e9 > most:
+        if best_of(3, lambda: self.run(few)) / few * 1e9 > most:
             return None
-        rounds = max(few, int(min(max(2 * self.window, seconds / probe), 20 * seconds / probe + 1)))
-        self.run(min(rounds, BATCH))
-        return best_of(repeats, lambda: self.run(rounds)) / rounds * 1e9
+        cycle = 1 if self.alg.name == "recalc" else self.window  # from scratch, all rounds are alike
+        return per_round(seconds, self.run, repeats, cycle) * 1e9
 
 
 def filled(name: str | Algorithm, op: TypedOperator, window: int, X: tuple) -> Rounds:

@@ -17,7 +17,7 @@ from slidewise.algorithms import algorithm
 from slidewise.bench.fifo import BATCH, Bench, fits
 from slidewise.bench.papers.rounds import Rounds
 from slidewise.bench.papers.slickdeque_2018 import NAMES, OPERATORS, SINGLE, STANDS_IN, readings
-from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, values
+from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
 
 QUANTILES = {"least": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "greatest": 1.0}
 DROPPED = 0.00005
@@ -112,27 +112,34 @@ def claims_14(rows: list[Row]) -> list[Claim]:
     spikes = {f: worst[f, "daba"] / max(worst[f, "slick_deque"], 1e-9) for f in values(rows, "function")}
     amortised = [a for a in ("two_stacks", "flatfit") if a in others]
     stacks = {(f, a): worst[f, a] / max(worst[f, "daba"], 1e-9) for f in values(rows, "function") for a in amortised}
-    step = min((x for x in ns.values() if x >= 1), default=0.0)
+    late = [f for f in values(rows, "function") if spikes[f] < 1]
     return [
         claim(
             "SlickDeque has the lowest least, greatest, mean, median and quartiles of all, both ways",
             f"in {sum(tests)} of {len(tests)} figures" + (f"; not: {', '.join(told[:4])}" if told else ""),
             tests,
-            f"An answer takes a few nanoseconds, and the counter moves in steps of {step:.0f}. The deque of Max waits for branches "
-            "that nobody can predict, where TwoStacks and DABA have none that depends on the values.",
+            reasons(
+                (True, "An answer takes a few nanoseconds, which is what the processor's counter can tell apart."),
+                (any("Non-Inv" in one for one in told), "The deque of Max waits for branches that nobody can predict, where "
+                 "TwoStacks and DABA have none that depends on the values."),
+            ),
         ),
         claim(
             "the greatest latency of SlickDeque is far below that of DABA, the second best (283 % on average)",
             ", ".join(f"{f}: DABA's is {x:.1f} times SlickDeque's" for f, x in spikes.items()),
-            [x >= 2 for x in spikes.values()],
-            "The longest rounds of the deque drop a run of nodes; DABA's are three combines.",
+            [float(np.mean(list(spikes.values()))) >= 1 + 0.9 * 2.83, *(x > 1 for x in spikes.values())],
+            reasons(
+                (True, "DABA's longest rounds are a few combines here, without the paper's chunks to allocate."),
+                ("max" in late, "The longest rounds of the deque drop a run of nodes."),
+            ),
         ),
         claim(
             "TwoStacks and FlatFIT have spikes of latency, as some slides walk the whole window; DABA has none (section 4)",
             ", ".join(f"{f}: the greatest of {NAMES[a]} is {x:.1f} times DABA's" for (f, a), x in stacks.items()),
-            [x > 2 for x in stacks.values()],
+            [x > 10 for x in stacks.values()],
+            "A flip of a window of a thousand is too short here to stand out from what the machine does by itself.",
         ),
-    ]
+    ]  # fmt: skip
 
 
 FIG_14 = Suite(
@@ -163,7 +170,7 @@ def _with_odd(powers) -> tuple[int, ...]:
     return tuple(sorted({2**p for p in powers} | {3 * 2 ** (p - 1) for p in powers[:-1]}))
 
 
-FULL_15 = Memory(_with_odd(range(16, 23)))
+FULL_15 = Memory(_with_odd(range(16, 23, 2)))
 QUICK_15 = Memory(_with_odd(range(17, 20)))
 TINY_15 = Memory((64, 96), ("max",), interpreted=True)
 
@@ -290,7 +297,7 @@ def claims_15(rows: list[Row]) -> list[Claim]:
         claim(
             "SlickDeque (Inv) needs as much memory as Naive: n partials",
             f"{min(inverse):.2f} to {max(inverse):.2f} times Naive's" if inverse else "",
-            [x < 1.25 for x in inverse],
+            [0.8 < x < 1.25 for x in inverse],
             "What the allocator rounds up counts more, the smaller the window.",
         ),
         claim(
@@ -303,7 +310,8 @@ def claims_15(rows: list[Row]) -> list[Claim]:
         claim(
             "counted: few partials are alive in the deque of Max, n in Naive",
             f"Naive keeps {min(fewer):,.0f} to {max(fewer):,.0f} times as many" if fewer else "",
-            [x >= 2 for x in fewer],
+            [x >= 10 for x in fewer],
+            "How many are alive depends on the data: falling readings keep them all.",
         ),
         claim(
             "FlatFAT and B-Int, and FlatFIT, TwoStacks and DABA, need twice the memory of Naive",

@@ -15,7 +15,7 @@ from slidewise.bench import clock
 from slidewise.bench.fifo import OPERATORS
 from slidewise.bench.suite import Panel, Row
 from slidewise.bench.tally import combines, tallied
-from slidewise.bench.timing import best_of
+from slidewise.bench.timing import per_round
 from slidewise.bench.tree_rounds import BATCH, Rounds
 
 BLOOM_LIMIT = 2**17
@@ -76,13 +76,9 @@ def combines_a_round(run: Callable[[int], object], rounds: int = 2**12) -> float
     return combines(lambda: run(rounds)) / rounds
 
 
-def rounds_a_second(run: Callable[[int], object], seconds: float, repeats: int = 3) -> float:
-    """The best of several turns of about that many seconds."""
-    run(1)
-    probe = best_of(3, lambda: run(8)) / 8
-    rounds = int(max(4, min(seconds / probe, 2**22)))
-    run(min(rounds, 2**12))
-    return rounds / best_of(repeats, lambda: run(rounds))
+def rounds_a_second(run: Callable[[int], object], seconds: float, repeats: int = 3, cycle: int = 1) -> float:
+    """The best of several turns of about that many seconds, each of whole cycles (of those that flip: a window's worth)."""
+    return 1 / per_round(seconds, run, repeats, cycle)
 
 
 # ---- latencies -------------------------------------------------------------------------------------------------------
@@ -158,13 +154,6 @@ def by(rows: Iterable[Row], *keys: str) -> dict[tuple, Row]:
 def middle(values: Iterable[float]) -> float:
     """The geometric mean: a rate that stands for several."""
     return float(np.exp(np.mean(np.log(list(values)))))
-
-
-def straightness(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """How well a straight line explains ys (R squared)."""
-    if len(set(ys)) == 1:
-        return 1.0
-    return float(np.corrcoef(xs, ys)[0, 1] ** 2)
 
 
 def millions(rate: float) -> str:

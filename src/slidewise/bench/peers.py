@@ -258,6 +258,7 @@ def claims(rows: list[Row]) -> list[Claim]:
             "every peer gives the same answers on the same rows",
             f"{sum(r['agrees'] for r in rows)} of {len(rows)} columns agree to a millionth",
             [r["agrees"] for r in rows],
+            "Who subtracts floating-point numbers is not right to the last digits.",
             who="wanted:",
         )
     ]
@@ -272,7 +273,7 @@ def claims(rows: list[Row]) -> list[Claim]:
                 f"{system} takes {min(ratios):.2f} to {max(ratios):.1f} times as long, {np.median(ratios):.1f} in the median"
                 + (f"; faster than us at {', '.join(slower)}" if slower else ""),
                 [ratio >= 1 for ratio in ratios],
-                WHY.get(system, ""),
+                WHY.get(system, "It is given its own kind of data and gives it back, as we are and do."),
                 who="wanted:",
             )
         )

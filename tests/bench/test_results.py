@@ -108,6 +108,77 @@ def test_one_suite_that_fails_does_not_cost_the_others(two, tmp_path, capsys):
     assert (tmp_path / "daba-2015-fig-2.json").exists()
 
 
+def test_what_failed_is_said_again_at_the_end(two, tmp_path, capsys):
+    """Of all suites in one go: a suite that cannot even be loaded is one of them, and the report is still made."""
+
+    def fail(quick, progress):
+        raise RuntimeError("no luck")
+
+    two.ONE = Suite("daba-2015-fig-1", "nobody", "fails", run=fail)
+    bench.SUITES["daba-2015-fig-0"] = "no_such_module:ZERO"
+    assert bench.main(["--out", str(tmp_path), "--report"]) == 1
+    told = capsys.readouterr()
+    assert "2 of 3 suites failed:" in told.out
+    last = [line for line in told.err.splitlines() if "failed:" in line][-2:]
+    assert [line.split(" failed")[0] for line in last] == ["daba-2015-fig-1", "daba-2015-fig-0"]
+    assert {path.name for path in tmp_path.glob("*.json")} == {"daba-2015-fig-2.json"}
+    assert (tmp_path / "report.html").exists()
+    assert bench.main(["daba-2015-fig-2", "nothing", "--out", str(tmp_path / "other")]) == 2
+    assert not (tmp_path / "other").exists(), "a wrong name is told before anything runs"
+
+
+@pytest.fixture
+def elsewhere():
+    """What is looked up once in a process is looked up anew."""
+    found = records.commit, records.java
+    for one in found:
+        one.cache_clear()
+    yield
+    for one in found:
+        one.cache_clear()
+
+
+def test_a_result_says_of_which_commit_java_and_settings_it_is(two, tmp_path, monkeypatch, elsewhere):
+    monkeypatch.setenv("MALLOC_MMAP_MAX_", "0")
+    monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)
+    said = {"ls-files": "records.py", "rev-parse": "0123456789ab\n", "status": "", "-version": 'openjdk version "17.0.1" 2021'}
+    monkeypatch.setattr(records, "_said", lambda *words: next((text for word, text in said.items() if word in words), None))
+    bench.run(["daba-2015-fig-1"], out_dir=tmp_path)
+    back = records.read(tmp_path / "daba-2015-fig-1.json")
+    assert (back.versions["commit"], back.versions["java"]) == ("0123456789ab", "17.0.1")
+    assert back.settings["MALLOC_MMAP_MAX_"] == "0" and "_RJEM_MALLOC_CONF" not in back.settings
+    page = report.write(tmp_path).read_text()
+    assert all(word in page for word in ("0123456789ab", "17.0.1", "MALLOC_MMAP_MAX_"))
+    records.commit.cache_clear()
+    said["status"] = " M src/slidewise/bench/records.py"
+    assert records.commit() == "0123456789ab with changes"
+
+
+@pytest.mark.parametrize("missing", ["git", "repository"])
+def test_no_git_and_no_java(monkeypatch, elsewhere, missing):
+    if missing == "git":
+        monkeypatch.setattr(records.shutil, "which", lambda program: None)
+    else:  # installed inside somebody else's repository: theirs is not our commit
+        monkeypatch.setattr(records, "_said", lambda *words: None if "ls-files" in words else "0123")
+    assert records.commit() == "unknown"
+    assert records.java() == "none"
+
+
+def test_older_results_are_compared(two, tmp_path, capsys):
+    """They have no commit, no Java and no settings."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    for folder in (a, b):
+        bench.run(["daba-2015-fig-1"], out_dir=folder)
+    path = a / "daba-2015-fig-1.json"
+    old = json.loads(path.read_text())
+    del old["settings"], old["versions"]["commit"], old["versions"]["java"]
+    path.write_text(json.dumps(old))
+    found = compare.compared(records.read(path), records.read(b / path.name))
+    assert [found.surroundings()[name][0] for name in ("commit", "java")] == ["-", "-"]
+    assert bench.main(["compare", str(a), str(b)]) == 0
+    assert "commit: A -, B" in capsys.readouterr().out
+
+
 def test_the_report_tells_everything(two, tmp_path):
     bench.run(out_dir=tmp_path)
     assert bench.main(["report", "--out", str(tmp_path)]) == 0
@@ -268,6 +339,37 @@ def test_zero_has_its_place_on_a_logarithmic_axis(tmp_path):
     figure.savefig(tmp_path / "figure.svg")
     axis = figure.axes[0].xaxis
     assert [label.get_text() for label in axis.get_ticklabels()][0] == "0"
+
+
+def test_the_page_of_a_folder(tmp_path, monkeypatch, capsys):
+    """One command: full-size results are filed, drawn and told; short ones are not; what was filed before stays."""
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.syspath_prepend(str(root / "scripts"))
+    import front_table
+    import performance_page
+
+    filed = root / "docs" / "performance" / "results"
+    docs, run = tmp_path / "docs", tmp_path / "run"
+    (docs / "performance" / "results").mkdir(parents=True)
+    run.mkdir()
+    (tmp_path / "README.md").write_text((root / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(performance_page, "DOCS", docs)
+    monkeypatch.setattr(performance_page, "RESULTS", docs / "performance" / "results")
+    monkeypatch.setattr(front_table, "ROOT", tmp_path)
+    for name in ("rolling", "peers", "bulk-fiba-2023-fig-14"):
+        result = json.loads((filed / f"{name}.json").read_text())
+        result |= {"settings": {"MALLOC_MMAP_MAX_": "0"}} if name != "peers" else {"quick": True}
+        (run / f"{name}.json").write_text(json.dumps(result))
+    (docs / "performance" / "results" / "memory.json").write_text((filed / "memory.json").read_text())
+    performance_page.main(str(run))
+    assert {path.stem for path in (docs / "performance" / "results").iterdir()} == {"rolling", "bulk-fiba-2023-fig-14", "memory"}
+    page = (docs / "performance.md").read_text(encoding="utf-8")
+    assert "MALLOC_MMAP_MAX_=0" in page and "memory: the allocators as they are" in page
+    assert (docs / "performance" / "bulk-fiba-2023-fig-14.svg").exists()
+    assert "slightly better on bloom" in page
+    assert "their time over ours" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    told = capsys.readouterr().out
+    assert "2 full-size results" in told and "as they were filed before" in told
 
 
 def test_what_does_not_hold_is_explained():

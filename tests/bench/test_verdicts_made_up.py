@@ -352,3 +352,27 @@ def test_about_sixty_per_cent_off(bloom, verdict):
         for w in (2**6, 2**8, 2**10)
     ]
     assert holds(fiba_2019_rounds.claims_13(rows), "about 60 % off") == verdict
+
+
+def test_sums_lose_much_later():
+    def rows(falls):
+        found = throughput(lambda f, a, w: 0.1 if w >= falls[f] else 1.0)
+        more = [row | {"window": 2**p} for row in found if row["window"] == 2**14 for p in (16, 18)]
+        return [row | {"throughput": 0.1 if row["window"] >= falls[row["function"]] else 1.0} for row in (*found, *more)]
+
+    late = rows({"sum": 2**18, "geomean": 2**14, "bloom": 2**6})
+    assert holds(daba_2015.claims_top(late), "much later") == "yes"
+    assert holds(daba_2015.claims_top(rows(dict.fromkeys(("sum", "geomean", "bloom"), 2**14))), "much later") == "no"
+
+
+def test_who_is_second_and_what_is_slightly_dearer():
+    second = single(lambda a, w: 2.0 if a == "slick_deque" else 1.0 if a == ("flatfat" if w <= 16 else "flatfit") else 0.5)
+    assert holds(slickdeque_2018.claims_single("sum")(second), "second best is FlatFAT") == "yes"
+    other = single(lambda a, w: 2.0 if a == "slick_deque" else 1.0 if a == "daba" else 0.5)
+    assert holds(slickdeque_2018.claims_single("sum")(other), "second best is FlatFAT") == "no"
+    for rate, verdict in ((0.9, "yes"), (0.1, "no"), (1.5, "no")):
+        rows = [
+            {"operator": "sum", "tree": "bfinger4", "small": 1, "kind": kind, "n": 2**16, "throughput": found, "bytes": 1.0}
+            for kind, found in (("twin", 1.0), ("range", rate))
+        ]
+        assert holds(fiba_2019.claims_14(rows), "slightly more expensive") == verdict

@@ -80,6 +80,8 @@ def surroundings(results: list[Result]) -> str:
         return ", ".join(f"{name} {version}" for name, version in result.versions.items())
 
     def settings(result: Result) -> str:
+        if "commit" not in result.versions:
+            return "not stored with results as old as these"
         set_ = " ".join(f"{name}={value}" for name, value in result.settings.items())
         return f"`{set_}`" if set_ else "the allocators as they are"
 

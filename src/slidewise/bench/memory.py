@@ -14,6 +14,8 @@ give a wrong sum; what that takes is shown beside, without a bound.
 The large window holds 200 million entries where there is memory for it, and as many as fit in half of what there is elsewhere.
 """
 
+import ctypes
+import gc
 import os
 from pathlib import Path
 
@@ -100,10 +102,20 @@ def resident_bytes() -> int | None:
         return None
 
 
+def give_back() -> None:
+    """Free memory goes back to the system, where the C library can: what is allocated next then counts whole."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        pass
+
+
 def large(n: int, progress: Progress) -> Row:
     """A window as large as memory allows, filled, slid by a twentieth of itself, queried, and held against the sum it must have."""
     op = _sum(ONE, n)
     progress(f"{LARGE}, {n} entries")
+    give_back()
     before = resident_bytes()
     tree = Rounds(op, default_arity(op), True, ONES, n, LARGE_DISTANCE)
     rounds = max(1, n // 20)

@@ -4,8 +4,6 @@ Latency: windows of 1,024, each answer timed by the processor's counter, of seve
 dropped, as in the paper. Memory: what the process holds more once the window is full and has been slid through its arrays.
 """
 
-import ctypes
-import gc
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 
 from slidewise.algorithms import algorithm
 from slidewise.bench.fifo import BATCH, Bench, fits
+from slidewise.bench.memory import give_back
 from slidewise.bench.papers.rounds import Rounds
 from slidewise.bench.papers.slickdeque_2018 import NAMES, OPERATORS, SINGLE, STANDS_IN, readings
 from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View, claim, reasons, values
@@ -181,15 +180,6 @@ def resident() -> int | None:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return None
-
-
-def give_back() -> None:
-    """Free memory goes back to the system, where the C library can: what is allocated next then counts whole."""
-    gc.collect()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError, TypeError):
-        pass
 
 
 def slid(made: Rounds, rounds: int) -> None:

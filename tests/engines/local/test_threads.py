@@ -177,6 +177,50 @@ def test_ctrl_c_stops_a_long_run():
     assert "KeyboardInterrupt" in told
 
 
+PASSES = {
+    "on the way": dict(windows=50, aggs={"a": sw.sum("x")}),
+    "with nulls": dict(windows=50, aggs={"a": sw.sum("y")}),
+    "rows": dict(windows=sw.rows(50), aggs={"a": sw.max("x")}),
+    "subtracted": dict(windows=50, aggs={"a": sw.sum("t")}),
+    "one by one": dict(windows=50, aggs={"a": sw.max("x")}, algorithm="daba"),
+    "around": dict(windows=50, aggs={"a": sw.max("x")}, exclude_current=True, by="tens"),
+    "ranges": dict(windows=[50, 70], aggs={"a": sw.max("x")}, algorithm="slick_deque"),
+    "runs": dict(windows=sw.tumbling(50), aggs={"a": sw.sum("x")}),
+    "tree": dict(windows=50, aggs={"a": sw.max("x")}, algorithm="fiba"),
+    "coarse tree": dict(windows=sw.time(50, slide=10), aggs={"a": sw.max("x")}, algorithm="fiba"),
+    "slices": dict(windows=sw.time(5, slide=1), aggs={"a": sw.sum("x")}, emit="slide"),
+    "shared slices": dict(windows=[sw.time(5, slide=1), sw.time(9, slide=1)], aggs={"a": sw.sum("x")}),
+    "youngest": dict(windows=50, aggs={"a": sw.sum("x")}, emit="latest", by="t2"),
+    "interpreted": dict(windows=50, aggs={"a": sw.collect("x")}),
+}
+
+
+@pytest.mark.parametrize("as_of", [False, True])
+@pytest.mark.parametrize("name", PASSES)
+def test_every_kind_of_pass_can_be_stopped(monkeypatch, name, as_of):
+    """Every pass goes in pieces, between which Ctrl-C is seen and progress is told: one that comes after the second is."""
+    asked = PASSES[name]
+    if as_of and ("emit" in asked or "exclude_current" in asked):
+        pytest.skip("a query is no row")
+    monkeypatch.setattr(threads, "PIECE", 1 << 10)
+    monkeypatch.setattr("slidewise.engines.local.sweeps.BLOCK", 1 << 10)
+    monkeypatch.setenv("SLIDEWISE_THREADS", "1")
+    n, told = 1 << 16, []
+
+    def ran(self, rows):
+        told.append(rows)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "ran", ran)
+    t = np.arange(n)
+    y = pa.array(np.ones(n), mask=t % 3 == 0)
+    table = pa.table({"t": t, "t2": t // 2, "tens": t // (n // 4), "x": np.ones(n), "y": y})
+    with pytest.raises(KeyboardInterrupt):
+        sw.as_of(table, table, time="t", **asked) if as_of else sw.rolling(table, time="t", **asked)
+    assert len(told) == 2 and sum(told) < n
+
+
 class Screen(io.StringIO):
     def isatty(self):
         return True

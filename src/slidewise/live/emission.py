@@ -51,7 +51,7 @@ class Emission:
 
     def due(self, batch: int, counts: dict) -> pa.Table:
         """Rows that come out because time went on."""
-        return self.spec.output_schema.empty_table()
+        return self.spec.no_results
 
     def absorbed(self, meta: dict) -> None:
         """A log entry was taken in."""
@@ -196,7 +196,7 @@ class EagerEvents(Emission):
     def step(self, accepted, times, intake, batch, counts):
         arena = self.engine.arena
         if len(intake.rows) == 0:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         counts["corrected"] = self.out_of_order(intake)
         which, positions = self.affected(intake)
         firsts = arena.keys[intake.touched, FIRST].copy()
@@ -238,7 +238,7 @@ class FinalEvents(Emission):
     def due(self, batch, counts):
         slots, positions = self.passed()
         if len(positions) == 0:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         self.engine.refresh(np.unique(slots))
         return self.stored_rows(positions, self.at_rows(slots, positions), batch)
 
@@ -274,7 +274,7 @@ class EagerLatest(Emission):
     def step(self, accepted, times, intake, batch, counts):
         arena, touched = self.engine.arena, intake.touched
         if len(intake.rows) == 0:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         counts["corrected"] = self.out_of_order(intake)
         had = np.flatnonzero(arena.keys[touched, LAST] > arena.keys[touched, FIRST])
         youngest = arena.keys[touched[had], LAST] - 1

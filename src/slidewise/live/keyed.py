@@ -277,7 +277,7 @@ class Keyed:
         """Events handed out apart: untouched, without results."""
         which = np.flatnonzero(fates == SIDE)
         if len(which) == 0:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         return self.emission.rows(events.take(pa.array(which)), None, batch, late=True)
 
     def _key_columns(self, table: pa.Table) -> list[pa.Array]:

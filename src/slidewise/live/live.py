@@ -396,7 +396,7 @@ class Asked(Emission):
         if len(intake.rows):
             counts["corrected"] = self.late.out_of_order(intake)
             self.late.take(intake, self.engine._stored(accepted, intake))
-        return self.spec.output_schema.empty_table()
+        return self.spec.no_results
 
     def asked(self, slots: np.ndarray, tick) -> Results:
         """Results of these keys at a moment, or (None) at each one's youngest event."""

@@ -65,7 +65,7 @@ class Boundaries(Emission):
             reached = max(seen) if seen else None
         before = lowest if frontier.given is None else _next(frontier.given) if self.eager else frontier.given
         if reached is None:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         until = _next(reached) if self.eager and not frontier.ended else reached
         slots = engine.map.slots()
         longest = max(t.range + t.offset + t.slide for t in self.still.values())
@@ -185,7 +185,7 @@ class EndingRows(FinalEvents):
     def due(self, batch, counts):
         slots, positions = self.passed()
         if len(positions) == 0:
-            return self.spec.output_schema.empty_table()
+            return self.spec.no_results
         self.engine.refresh(np.unique(slots))
         results = self.at_rows(slots, positions)
         some = np.flatnonzero(results.some)

@@ -177,7 +177,7 @@ class StreamSpec:
         )
 
     def __getstate__(self):
-        return {k: v for k, v in self.__dict__.items() if k != "steps"}
+        return {k: v for k, v in self.__dict__.items() if k not in ("steps", "no_results")}
 
     @cached_property
     def output_schema(self) -> pa.Schema:
@@ -192,6 +192,11 @@ class StreamSpec:
         if self.complete:
             fields.append(pa.field(COMPLETE, pa.bool_()))
         return pa.schema(fields)
+
+    @cached_property
+    def no_results(self) -> pa.Table:
+        """To make an empty table takes Arrow as long as a single event takes the engine."""
+        return self.output_schema.empty_table()
 
     @cached_property
     def reach(self) -> int | float:

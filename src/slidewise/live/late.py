@@ -61,17 +61,19 @@ class LateKeys:
 
     def out_of_order(self, intake: Intake) -> int:
         """New events that come before one their key has."""
-        found = 0
-        lasts = self.engine.arena.keys[intake.touched, LAST].tolist()
-        for j, slot in enumerate(intake.touched.tolist()):
+        lasts = self.engine.arena.keys[intake.touched, LAST]
+        late = intake.places < np.repeat(lasts, np.diff(intake.bounds))
+        for j in np.flatnonzero(self._have_trees(intake.touched)):
             part = slice(intake.bounds[j], intake.bounds[j + 1])
-            late = intake.times[part] < self.youngest[slot] if slot in self.trees else intake.places[part] < lasts[j]
-            found += int(late.sum())
-        return found
+            late[part] = intake.times[part] < self.youngest[int(intake.touched[j])]
+        return int(late.sum())
+
+    def _have_trees(self, slots: np.ndarray) -> np.ndarray:
+        return np.isin(slots, list(self.trees)) if self.trees else np.zeros(len(slots), bool)
 
     def take(self, intake: Intake, new: dict[str, np.ndarray]) -> None:
         """Take new events in: into trees where their key has some, otherwise into the arena."""
-        held = np.array([slot in self.trees for slot in intake.touched.tolist()], bool)
+        held = self._have_trees(intake.touched)
         for j in np.flatnonzero(held):
             part = slice(intake.bounds[j], intake.bounds[j + 1])
             self._hold(int(intake.touched[j]), {name: column[part] for name, column in new.items()})

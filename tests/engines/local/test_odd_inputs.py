@@ -112,6 +112,7 @@ def test_attrs_flags_and_class_of_a_pandas_frame_are_kept(copy_on_write):
     frame = Own(TABLE.to_pandas())
     frame.attrs["source"], frame.note = {"of": "us"}, "mine"
     frame.flags.allows_duplicate_labels = False
+    frame.columns.name = "field"
     queries = frame[["t", "k"]].copy()
     queries.attrs["source"] = {"of": "them"}
     with pd.option_context("mode.copy_on_write", copy_on_write):
@@ -119,6 +120,7 @@ def test_attrs_flags_and_class_of_a_pandas_frame_are_kept(copy_on_write):
     for found, of in zip(made, ("us", "us", "them"), strict=True):
         assert type(found) is Own and found.note == "mine" and not found.flags.allows_duplicate_labels
         assert found.attrs == {"source": {"of": of}}
+    assert made[0].columns.name == made[2].columns.name == "field"
     made[0].attrs["source"]["of"] = "changed"
     assert frame.attrs["source"] == {"of": "us"}
 

@@ -213,11 +213,11 @@ class PandasFrame:
 
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
         if pd.get_option("mode.copy_on_write") is True:
-            return self._like(pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1))
-        # Otherwise concat would copy results too, which are new. Columns go by their places: names may be there twice.
-        mine = [self.data.iloc[:, place].array.copy() for place in range(self.data.shape[1])]
-        joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
-        joined.columns = self.data.columns.append(pd.Index(list(found)))
+            joined = pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
+        else:  # concat would copy results too, which are new. Columns go by their places: names may be there twice
+            mine = [self.data.iloc[:, place].array.copy() for place in range(self.data.shape[1])]
+            joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
+        joined.columns = self.data.columns.append(pd.Index(list(found), name=self.data.columns.name))
         return self._like(joined)
 
     def _like(self, made):

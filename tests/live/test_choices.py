@@ -102,6 +102,7 @@ def test_the_tree_of_late_keys_is_the_ladders_too(monkeypatch):
         (dict(windows=[sw.session(5)]), "session(5) goes by the places of events"),
         (dict(order="x"), "order= goes by"),
         (dict(exclude_current=True), "exclude_current=True goes by"),
+        (dict(windows=[sw.time(1000), sw.lifetime()], watermark=500), "lifetime() counts events that the watermark has let go of"),
     ],
 )
 def test_where_a_tree_cannot_serve_it_says_why(monkeypatch, arguments, words):
@@ -113,6 +114,25 @@ def test_where_a_tree_cannot_serve_it_says_why(monkeypatch, arguments, words):
     for t in (*range(20), *range(19, 0, -1)):
         live.push({"k": "a", "t": t, "x": 1})
         live.query("a")
+    assert not live._asked.late.trees
+
+
+def test_trees_of_a_lifetime_last_until_expire_and_the_plan_says_so(monkeypatch):
+    monkeypatch.setattr(late, "LARGE", 8)
+    live = sw.Live(**ASKED | {"windows": [sw.time(1000), sw.lifetime()]}, schema=SCHEMA)
+    told = live.explain().as_dict()["steps"][0]["late"]
+    assert told["name"] == "fiba" and "until expire() is called" in told["for"] and told["for"] in str(live.explain())
+    assert "expire" not in sw.Live(**ASKED, schema=SCHEMA).explain().as_dict()["steps"][0]["late"]["for"]
+
+    def backwards():
+        for t in (*range(20), *range(19, 0, -1)):
+            live.push({"k": "a", "t": t, "x": 1})
+            live.query("a")
+
+    backwards()
+    assert live._asked.late.trees
+    live.expire(1)
+    backwards()
     assert not live._asked.late.trees
 
 

@@ -77,8 +77,12 @@ class StreamExplanation:
             "shared": f"one state for {len(names)} aggregates" if len(names) > 1 else "",
             **_kept_in(step.choices.kept, step),
             "compiled": "yes" if step.typed.compiled else f"no: {step.typed.reason}",
-            "late": None if late is None else {"for": _LATE_KEYS, **_kept_in(late, step)},
+            "late": None if late is None else {"for": self._late_keys(step), **_kept_in(late, step)},
         }
+
+    def _late_keys(self, step: Step) -> str:
+        lifetime = any(window.kind == "lifetime" for window in self.spec.ticks.values())
+        return _LATE_KEYS + (_UNTIL_EXPIRED if lifetime and step.choices.tree else "")
 
     def __str__(self) -> str:
         told = self.as_dict()
@@ -136,6 +140,7 @@ class WindowExplanation:
 
 
 _LATE_KEYS = f"a key of {LARGE:,} events and more, once late ones have moved {PATIENCE} times as many as it holds"
+_UNTIL_EXPIRED = ", until expire() is called: what that lets go of still counts in a lifetime, and no tree would hold it"
 
 
 def _kept_in(choice: Choice, step: Step) -> dict[str, Any]:

@@ -109,7 +109,8 @@ class LateKeys:
         return due
 
     def _served(self) -> bool:
-        """Whether trees can answer all that is asked: what was forgotten of a lifetime is in none."""
+        """Whether trees can answer all that is asked: what was forgotten of a lifetime is in none. With a `watermark=` the plan
+        has no trees for it; here is what no plan knows, that expire() was called."""
         forgets = self.engine.frontier.watermark is not None
         return all(step.choices.tree for step in self.spec.steps) and not (self.lifetime and forgets)
 

@@ -341,7 +341,9 @@ def _choices(spec: StreamSpec, step: Step) -> Choices:
     places = [str(windows[name]) for name, window in ticks.items() if window.kind not in BY_TIME | {"lifetime"}]
     places += ["order="] if spec.request.order else []
     places += ["exclude_current=True"] if spec.request.exclude_current else []
-    return Choices(kept, choose(replace(task, single=True, places=", ".join(places), among=KEPT + LATE_TREES)))
+    folded = [str(windows[name]) for name, window in ticks.items() if window.kind == "lifetime" and spec.delay is not None]
+    late = replace(task, single=True, places=", ".join(places), folded=", ".join(folded), among=KEPT + LATE_TREES)
+    return Choices(kept, choose(late))
 
 
 def _aggregate(name: str, bound: Bound, types: dict, lifetime: bool) -> Aggregate:

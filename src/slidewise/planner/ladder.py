@@ -34,6 +34,8 @@ class Task:
     """Whether late events come one by one, to a key that holds many, and answers are asked for in between."""
     places: str = ""
     """What goes by the places of events, so that no stretch of times says it; empty where nothing does."""
+    folded: str = ""
+    """What still counts events that are kept no more, so that a tree would not hold them; empty where nothing does."""
     longest: int | None = None
     """The most events a window can hold, where that is known."""
     among: tuple[str, ...] = ()
@@ -90,6 +92,8 @@ def _tree(task: Task) -> str | None:
         )
     if task.places:
         return f"{task.places} goes by the places of events, and a tree is searched by time"
+    if task.folded:
+        return f"{task.folded} counts events that the watermark has let go of, and a tree would not hold them"
     return None
 
 

@@ -12,8 +12,10 @@ import slidewise as sw
 from slidewise.live import late
 from slidewise.live.explain import StreamExplanation
 from slidewise.live.keyed import Keyed
+from slidewise.live.spec import stream_spec
 from slidewise.planner import ladder
 from slidewise.planner.ladder import RUNGS, Rung
+from slidewise.planner.request import request
 
 SCHEMA = [("k", pa.string()), ("t", pa.int64()), ("x", pa.int64())]
 ASKED = dict(windows=sw.time(1000), aggs={"s": sw.sum("x")}, by="k", time="t")
@@ -77,6 +79,24 @@ def test_a_choice_travels_with_the_spec(monkeypatch):
     arrived = pickle.loads(pickle.dumps(spec))
     assert [step.choices for step in arrived.steps] == [step.choices for step in spec.steps]
     assert all(partials.runs for partials in Keyed(arrived).partials)
+
+
+def test_a_stream_keeps_the_algorithm_asked_for_or_refuses_it():
+    """An algorithm= that was passed over without a word would leave the caller believing in it."""
+    schema = pa.schema([("t", pa.int64()), ("x", pa.int64())])
+
+    def spec(name):
+        return stream_spec(request(time="t", windows=[10], aggs={"s": sw.sum("x")}, algorithm=name), schema)
+
+    for name in ("flatfat", "recalc"):
+        (step,) = spec(name).steps
+        assert (step.choices.kept.algorithm, step.choices.kept.reason) == (name, "asked for")
+        assert Keyed(spec(name)).partials[0].runs == (name == "flatfat")
+    with pytest.raises(sw.InputError, match="no algorithm 'three_stacks'; there are recalc"):
+        spec("three_stacks")
+    for name in ("two_stacks", "fiba"):
+        with pytest.raises(sw.UnsupportedError, match=f"built on {name}; take flatfat or recalc"):
+            spec(name)
 
 
 def test_the_tree_of_late_keys_is_the_ladders_too(monkeypatch):

@@ -63,6 +63,7 @@ def rolling(
     aggs: names and bound operators: {"total": sw.sum("amount")}. Result columns are named `total_1h`.
     closed: right (t - range, t], left, both, neither. ties: "peers" see each other, or "arrival".
     emit: "event", a row for each row; "slide", for each key and boundary; "latest", for each key.
+    algorithm: "auto", or the name of one (sw.algorithms()) for every aggregate; streams keep "flatfat" or "recalc".
     prefer: throughput, latency or memory, for the choice of algorithms. Streams take more: see the docs.
     """
     asked = request(

@@ -335,7 +335,7 @@ def _choices(spec: StreamSpec, step: Step) -> Choices:
         longest=max(counted) if len(counted) == len(ticks) else None,
         among=KEPT,
     )
-    kept = choose(task)
+    kept = choose(task, spec.request.algorithm)
     if not spec.arrival:
         return Choices(kept)
     places = [str(windows[name]) for name, window in ticks.items() if window.kind not in BY_TIME | {"lifetime"}]

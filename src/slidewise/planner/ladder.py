@@ -169,6 +169,10 @@ def choose(task: Task, asked: str = "auto") -> Choice:
     """The first rung that can serve; or the algorithm asked for, if it can."""
     if asked != "auto":
         algorithm(asked)  # complains of unknown names
+        if task.among and asked not in task.among:
+            raise UnsupportedError(
+                f"no structure of this engine is built on {asked}; take {' or '.join(task.among)}, or leave the choice to \"auto\""
+            )
         if why := serves(asked, task.operator, insist=True):
             raise UnsupportedError(why)
         return Choice(asked, "asked for")

@@ -17,6 +17,7 @@ from tests.live.streams import AGGS, SCHEMA, make_spec, rows, table_of
 
 import slidewise as sw
 from slidewise.errors import InputError, InputTypeError, StateError
+from slidewise.live.snapshot import pack, unpack
 
 WINDOWS = [sw.time(10), sw.rows(3), sw.session(6)]
 ASKED = dict(windows=WINDOWS, aggs=AGGS, by="card", time="ts", id="id")
@@ -194,6 +195,26 @@ def test_between_two_ticks_it_is_as_of_too(times, at, closed):
     live.push(table)
     (wanted,) = sw.as_of(pa.table({"t": [at + 0.5]}), table, **asked).drop(["t"]).to_pylist()
     assert live.query(at=at + 0.5) == wanted
+
+
+def test_stored_bytes_hold_where_boundaries_are_counted_from():
+    """Another origin= would answer for other windows. However it is written, it is the same; bytes from before have none."""
+    asked = dict(windows=[sw.time("1h", slide="1h"), sw.lifetime()], aggs={"n": sw.count()}, time="ts")
+    made = {origin: sw.Live(**asked, origin=origin) for origin in (None, "15m")}
+    for live in made.values():
+        live.push({"ts": start(9)})
+    data = made["15m"].to_bytes()
+    for same in ("15m", timedelta(minutes=15), datetime(2024, 1, 1, 3, 15)):
+        assert sw.Live.from_bytes(data, **asked, origin=same).query() == made["15m"].query()
+    for other in (None, "20m"):
+        with pytest.raises(StateError, match="give the same origin="):
+            sw.Live.from_bytes(data, **asked, origin=other)
+    description, sections = unpack("live", made[None].to_bytes())
+    del description["origins"]
+    before = pack("live", {key: value for key, value in description.items() if key not in ("kind", "sections")}, sections)
+    assert sw.Live.from_bytes(before, **asked).query() == made[None].query()
+    with pytest.raises(StateError, match="the default origin"):
+        sw.Live.from_bytes(before, **asked, origin="15m")
 
 
 def test_moments_are_not_rounded():

@@ -334,6 +334,7 @@ class Live:
         description: dict[str, Any] = {"signature": self._signature(), "counts": self._counts}
         sections = {}
         if self._engine is not None:
+            description["origins"] = self._origins()
             sections = {"schema": _schema_bytes(self._engine.spec), "events": _stream_bytes(self._engine.retained())}
         return pack(KIND, description, sections)
 
@@ -362,6 +363,12 @@ class Live:
                 live._begin(schema)
             except (InputError, InputTypeError) as error:
                 raise StateError(f"stored state does not fit: {error}") from error
+            stored = description.get("origins", {})
+            if stored != live._origins():
+                raise StateError(
+                    f"this state was stored for windows whose boundaries are counted from {stored or 'the default origin'}, and is "
+                    f"to be read with {live._origins() or 'the default one'}; give the same origin="
+                )
             live._engine.absorb(entry)
         return live
 
@@ -379,6 +386,13 @@ class Live:
             sorted(map(str, self._options.items())),
         )
         return f"windows {windows}; aggs {aggs}; by {asked.by}; time {asked.time}; {options}"
+
+    def _origins(self) -> dict[str, int | float]:
+        """Where the boundaries of windows are counted from, however that was written, where it is not the default: a number, or
+        nanoseconds. Bytes from before these were stored have none."""
+        spec = self._engine.spec
+        tick = spec.clock.tick_ns if spec.clock.kind == "instant" else 1
+        return {name: window.origin * tick for name, window in spec.ticks.items() if window.slide and window.origin}
 
     def __repr__(self) -> str:
         windows = ", ".join(self._request.windows)

@@ -217,6 +217,18 @@ def test_stored_bytes_hold_where_boundaries_are_counted_from():
         sw.Live.from_bytes(before, **asked, origin="15m")
 
 
+def test_without_by_there_is_no_key_to_ask_for():
+    """query(5) may be meant as at=5, and was answered for now."""
+    live = sw.Live(windows=[10], aggs={"n": sw.count()}, time="t")
+    for _ in range(2):  # before the first event, and after it
+        for key in (5, "anything", ()):
+            with pytest.raises(InputError, match=r"live\.query\(at="):
+                live.query(key)
+            assert key not in live
+        live.push([{"t": 5}, {"t": 6}])
+    assert live.query(at=5) == {"n_10": 2} and live.query() == live.query(None) and None not in live and live.keys() == []
+
+
 def test_moments_are_not_rounded():
     live = sw.Live(windows=["36h"], aggs={"n": sw.count()}, time="day", closed="left")
     live.push([{"day": start(0).date()}, {"day": start(0).date() + timedelta(1)}])

@@ -203,6 +203,10 @@ class Live:
         A key that is not known has empty windows, and so has one that can be no value of the column (1.5 among whole numbers).
         `at` is never rounded: between two ticks of the time column it is as in `as_of`, or refused. Without by=, leave the key
         out: `live.query()`, `live.query(at=...)`."""
+        if key is not None and not self._request.by:
+            raise InputError(
+                f"there is no by=, so no key to ask for, and {key!r} would be one; for a moment write at=: live.query(at={key!r})"
+            )
         self._flush()
         if self._engine is None:
             return self._empty()
@@ -292,8 +296,11 @@ class Live:
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def __contains__(self, key) -> bool:
+        """Whether it is among `keys()`: without by= there are none."""
         self._flush()
-        return self._engine is not None and int(self._engine.map.find([self._engine.map.normal(key)])[0]) >= 0
+        if self._engine is None or not self._request.by:
+            return False
+        return int(self._engine.map.find([self._engine.map.normal(key)])[0]) >= 0
 
     @property
     def counts(self) -> dict[str, int]:

@@ -371,7 +371,7 @@ class Job(Table, kw_only=True):
     origin: str | int | None = None
     """Where boundaries are counted from: `"2026-01-05"`, a length of time after 1970 such as `"15m"`, or a number."""
     algorithm: str = "auto"
-    """`auto`, or one of `slidewise algorithms`; on streams `flatfat` or `recalc`. `slidewise explain` tells what was chosen, and why."""
+    """`auto`, or one of `slidewise algorithms`; on streams `flatfat` or `recalc`. `slidewise explain` tells what is chosen."""
     prefer: Literal["throughput", "latency", "memory"] = "throughput"
     """Batches: what the choice of algorithms is to favour."""
     spark: SparkTable = field(default_factory=SparkTable)

@@ -229,6 +229,71 @@ def test_without_by_there_is_no_key_to_ask_for():
     assert live.query(at=5) == {"n_10": 2} and live.query() == live.query(None) and None not in live and live.keys() == []
 
 
+KEYS = {
+    "string_view": pa.array(["a", "", None], pa.string_view()),
+    "binary_view": pa.array([b"a", b"", None], pa.binary_view()),
+    "decimal32": pa.array([Decimal("1.1"), Decimal("2.2"), None], pa.decimal32(5, 1)),
+    "decimal64": pa.array([Decimal("1.1"), Decimal("2.2"), None], pa.decimal64(15, 1)),
+    "float16": pa.array([np.float16(1.5), np.float16(2), None], pa.float16()),
+    "run ends": pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", "b", None]),
+    "interval": pa.array([pa.MonthDayNano([1, 2, 3]), pa.MonthDayNano([0, 0, 5]), None]),
+}
+
+
+@pytest.mark.parametrize("column", KEYS.values(), ids=KEYS.keys())
+def test_columns_that_rolling_takes_can_be_pushed(column):
+    values = column.to_pylist()
+    asked = dict(windows=[10], aggs={"n": sw.count(), "last": sw.last("k")}, by="k", time="t")
+    table = pa.table({"k": pa.chunked_array([column, column]), "t": range(6)})
+    live = sw.Live(**asked)
+    live.push(table)
+    wanted = [{"n_10": 2, "last_10": value} for value in values]
+    assert sw.rolling(table, **asked)["n_10"].to_pylist() == [1, 1, 1, 2, 2, 2]
+    for again in (live, sw.Live.from_bytes(live.to_bytes(), **asked)):
+        assert again.keys() == values and [again.query(value) for value in values] == wanted
+        assert [row["n_10"] for row in again.results().to_pylist()] == [2, 2, 2]
+    live.push({"k": values[0], "t": 6})
+    assert live.query(values[0])["n_10"] == 3
+    plainly = sw.Live(**{**asked, "by": None})
+    plainly.push(table)
+    assert sw.Live.from_bytes(plainly.to_bytes(), **{**asked, "by": None}).query() == {"n_10": 6, "last_10": values[1]}
+
+
+def test_columns_that_cannot_be_pushed_are_named():
+    asked = dict(windows=[10], aggs={"s": sw.sum("x")}, by="k", time="t")
+    for frame in (
+        pd.DataFrame([["a", 1, 2, 3]], columns=["k", "t", "x", "x"]),
+        pa.table([["a"], [1], [2], [3]], names=["k", "t", "x", "x"]),
+    ):
+        with pytest.raises(InputError, match="2 columns named 'x'"):
+            sw.Live(**asked).push(frame)
+    ids = pa.array([b"0" * 16], pa.uuid())
+    with pytest.raises(InputTypeError, match="key column 'k'"):
+        sw.Live(**asked).push(pa.table({"k": ids, "t": [1], "x": [1]}))
+    live = sw.Live(**asked)
+    live.push({"k": "a", "t": 1, "x": 1})
+    with pytest.raises(InputTypeError, match="column 'x'"):
+        live.push(pa.table({"k": ["a"], "t": [1], "x": ["one"]}))
+    with pytest.raises(InputTypeError, match="column x"):
+        live.push(pd.DataFrame({"k": ["a", "a"], "t": [1, 2], "x": [1, "one"]}))
+
+
+def test_other_columns_of_pandas_may_be_anything_and_sparse_ones_are_read():
+    sparse = pd.arrays.SparseArray([0, 0, 3])
+    frame = pd.DataFrame([[1, "p", 1], [2, 5, 2], [3, None, 3]], columns=["t", "mixed", "mixed"]).assign(x=sparse)
+    live = sw.Live(windows=[10], aggs={"s": sw.sum("x")}, time="t")
+    live.push(frame)
+    assert live.query() == {"s_10": 3}
+
+
+@pytest.mark.parametrize("time", [float("inf"), float("-inf"), float("nan"), np.float64("inf")])
+def test_a_time_that_is_no_finite_number_is_refused_at_push(time):
+    live = sw.Live(windows=[10], aggs={"n": sw.count()}, time="t", schema=[("t", pa.float64())])
+    with pytest.raises(InputError, match="time 't'"):
+        live.push({"t": time})
+    assert live.query() == {"n_10": 0}
+
+
 def test_moments_are_not_rounded():
     live = sw.Live(windows=["36h"], aggs={"n": sw.count()}, time="day", closed="left")
     live.push([{"day": start(0).date()}, {"day": start(0).date() + timedelta(1)}])

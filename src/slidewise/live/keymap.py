@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from slidewise.errors import InputError
 from slidewise.live.given import keeps
-from slidewise.planner.inputs import plain
+from slidewise.planner.inputs import is_ticks, plain
 
 
 class _NaN:
@@ -126,7 +126,7 @@ def _distinct(column: pa.Array) -> tuple[np.ndarray, list]:
 
 
 def _values(column: pa.Array) -> list:
-    if pa.types.is_temporal(column.type):  # instants of any unit, exactly
+    if is_ticks(column.type):  # instants of any unit, exactly
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     values = column.to_pylist()
     if pa.types.is_floating(column.type):
@@ -135,6 +135,6 @@ def _values(column: pa.Array) -> list:
 
 
 def _arrow(values: list, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_temporal(kind):
+    if is_ticks(kind):
         return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     return pa.array([float("nan") if value is NAN else value for value in values], kind)

@@ -1,5 +1,6 @@
 """Single events as dicts: checked one by one when they come, turned into a table together."""
 
+from math import isfinite
 from numbers import Integral
 
 import numpy as np
@@ -19,6 +20,7 @@ class Rows:
 
     def __init__(self, schema: pa.Schema, time: str):
         self.schema, self.time = schema, time
+        self._real = pa.types.is_floating(schema.field(time).type)
         self._checks = [(field.name, field.type, _check_for(field.type)) for field in schema]
 
     def check(self, row) -> None:
@@ -39,6 +41,8 @@ class Rows:
             raise InputError(
                 f"the event's time {self.time!r} is {time!r}; an event without a time has no place in any window"
             )
+        if self._real and not isfinite(time):
+            raise InputError(f"the event's time {self.time!r} is {time!r}; times must be finite numbers")
 
     def table(self, rows: list[dict]) -> pa.Table:
         names = self.schema.names

@@ -1,7 +1,9 @@
 """The same answers as pandas, Polars, DuckDB and bottleneck give, for every aggregate they share; where they differ, how.
 
 The differences (docs/boundaries.md says them too):
-- pandas subtracts what leaves a window, so that rounding errors stay; frames here are free of infinities.
+- pandas subtracts what leaves a window, so that rounding errors stay.
+- pandas takes an infinity for missing (not in `count`), and bottleneck's sums never get rid of one; the frames drawn here have
+  none, and test_an_infinity_leaves_no_trace_here_and_does_elsewhere says what each makes of one.
 - pandas skips NaN as missing; Polars and Arrow count NaN as a value (test_parity_more.py): they are tried on nulls here.
 - pandas goes row by row among equal times (`ties="arrival"`); Polars' `rolling_*_by` and SQL's RANGE see peers.
 - A window without values gives 0 as Polars' and pandas' `sum`(min_periods=0), null here and in SQL.
@@ -176,9 +178,23 @@ def test_a_nan_leaves_no_trace_here():
 
 
 def test_an_infinity_leaves_no_trace_here_and_does_elsewhere():
-    x = [1.0, float("inf"), 2.0, 3.0, 4.0]
-    ours = sw.rolling(pa.table({"t": range(5), "x": x}), time="t", windows=[sw.rows(2)], aggs=AGGS)
-    assert ours.column("sum_2r").to_pylist()[3:] == [5.0, 7.0]
+    """Here, in Polars and in SQL it is a value while it is in the window. Were pandas or bottleneck to change their minds, the docs
+    must too."""
+    inf, nan = float("inf"), float("nan")
+    x = [1.0, inf, 2.0, 3.0, 4.0]
+    wanted = {"sum": [1.0, inf, inf, 5.0, 7.0], "mean": [1.0, inf, inf, 2.5, 3.5], "max": [1.0, inf, inf, 3.0, 4.0]}
+    for frame in (pa.table({"t": range(5), "x": x}), pd.DataFrame({"t": range(5), "x": x})):
+        ours = sw.rolling(frame, time="t", windows=[sw.rows(2)], aggs=AGGS)
+        for agg, values in wanted.items():
+            assert list(ours[f"{agg}_2r"].to_numpy()) == values
+            assert getattr(pl.Series(x), f"rolling_{agg}")(2, min_samples=1).to_list() == values
+    rolled = pd.Series(x).rolling(2, min_periods=1)
+    assert rolled.sum().tolist() == [1.0, 1.0, 2.0, 5.0, 7.0] and rolled.max().tolist() == [1.0, 1.0, 2.0, 3.0, 4.0]
+    assert rolled.count().tolist() == [1, 2, 2, 2, 2]
+    bottleneck = pytest.importorskip("bottleneck")
+    np.testing.assert_equal(bottleneck.move_sum(np.array(x), 2, min_count=1), [1.0, inf, inf, nan, nan])
+    np.testing.assert_equal(bottleneck.move_mean(np.array(x), 2, min_count=1), [1.0, inf, inf, nan, nan])
+    assert bottleneck.move_max(np.array(x), 2, min_count=1).tolist() == wanted["max"]
 
 
 def test_duckdb_takes_nan_for_a_value_too():

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from slidewise.errors import InputError, InputTypeError, StateError
 from slidewise.live.arena import FIRST, LAST
@@ -31,6 +30,7 @@ from slidewise.live.explain import StreamExplanation
 from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
 from slidewise.live.late import LateKeys
+from slidewise.live.pushed import as_table, cast, check_columns, inferred, kept_as
 from slidewise.live.rows import Rows, check_dict
 from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
@@ -107,7 +107,7 @@ class Live:
         elif isinstance(events, (list, tuple)):
             self._push_rows(events)
         else:
-            self._push_table(_table(events, self._columns))
+            self._push_table(as_table(events, self._columns))
 
     def _push_rows(self, rows) -> None:
         if not rows:
@@ -115,7 +115,7 @@ class Live:
         if self._engine is None:
             for row in rows:
                 check_dict(row)
-            self._begin(_inferred(rows, self._columns))
+            self._begin(inferred(rows, self._columns))
         for row in rows:
             self._rows.check(row)
         self._pending.extend(map(dict, rows))  # the caller may write the next event into the same dict
@@ -123,16 +123,16 @@ class Live:
             self._flush()
 
     def _push_table(self, table: pa.Table) -> None:
-        _check_columns(self._columns, table.column_names)
+        check_columns(self._columns, table.column_names)
         if self._engine is None:
             unknown = [name for name in self._columns if pa.types.is_null(plain(table.schema.field(name).type))]
             if unknown and not len(table):
                 return
             if unknown:
-                raise _unknown(unknown[0], "as no event has one")
+                raise unknown(unknown[0], "as no event has one")
             self._begin(table.schema)
         schema = self._engine.spec.schema
-        table = pa.table([_cast(table.column(field.name), field) for field in schema], schema)
+        table = pa.table([cast(table.column(field.name), field) for field in schema], schema)
         times = table.column(self._request.time)
         if times.null_count:
             raise InputError(
@@ -172,14 +172,14 @@ class Live:
             )
 
     def _begin(self, schema: pa.Schema) -> None:
-        _check_columns(self._columns, schema.names)
+        check_columns(self._columns, schema.names)
         looked_at = set(self._request.order)
         for bound in self._request.leaves.values():
             looked_at |= set(bound.columns[:1]) if bound.operator.name in ORDERED else set()
         for name in looked_at:
             if is_ordered(schema.field(name).type):
                 raise InputTypeError(f"column {name!r} has ordered categories, which Live knows no order of; push text or codes")
-        kinds = pa.schema([pa.field(n, _kept_as(n, schema.field(n).type, n in self._request.by)) for n in self._columns])
+        kinds = pa.schema([pa.field(n, kept_as(n, schema.field(n).type, n in self._request.by)) for n in self._columns])
         if self._options["watermark"] is None and self._options["keep"] is not None:
             raise InputError("keep= says how far behind the watermark= events are taken in; give both")
         spec = stream_spec(self._request, kinds, late="correct", arrival=True, **self._options)
@@ -434,81 +434,6 @@ class Asked(Emission):
 
     def dropped(self, slots):
         self.late.dropped(slots)
-
-
-def _table(events, columns: list[str]) -> pa.Table:
-    """Events as Arrow; of a pandas frame only these columns, whatever Arrow thinks of the others."""
-    if isinstance(events, pa.Table):
-        return events
-    if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
-    if hasattr(events, "__arrow_c_stream__"):
-        pandas = type(events).__module__.startswith("pandas.") and hasattr(events, "columns")
-        if pandas:
-            _check_columns(columns, list(events.columns))
-        try:
-            if pandas:
-                sparse = {n: events[n].sparse.to_dense() for n in columns if type(events[n].dtype).__name__ == "SparseDtype"}
-                return pa.table(events[columns].assign(**sparse))
-            # Polars' own way gives categories whose text Arrow can cast
-            return events.to_arrow() if type(events).__module__.startswith("polars.") else pa.table(events)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputTypeError(f"a column of these events has no Arrow type: {error}") from error
-    raise InputTypeError(
-        f"push takes a dict, a list of dicts, or a pandas, Polars or PyArrow frame, not {type(events).__name__}"
-    )
-
-
-def _check_columns(wanted: list[str], names: list[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            raise InputError(f"no column {name!r} in the events; they have {', '.join(map(repr, names))}")
-        if names.count(name) > 1:
-            raise InputError(f"the events have {names.count(name)} columns named {name!r}; rename all but one")
-
-
-def _kept_as(name: str, kind: pa.DataType, key: bool) -> pa.DataType:
-    """The type in which a column is kept: a plain one, and one in which Arrow can take rows, compare keys and write bytes."""
-    kind = plain(kind)
-    if pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_binary_view(kind):
-        return pa.binary()
-    if key and isinstance(kind, pa.BaseExtensionType):
-        raise InputTypeError(f"the key column {name!r} is {kind}, which Live does not compare; cast it to {kind.storage_type}")
-    if key and pa.types.is_decimal(kind) and kind.bit_width < 128:
-        return pa.decimal128(kind.precision, kind.scale)
-    return pa.float32() if key and pa.types.is_float16(kind) else kind
-
-
-def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    try:
-        if pa.types.is_run_end_encoded(column.type):
-            column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], plain(column.type))
-        return column.cast(field.type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputTypeError(f"these events do not fit the types of the first ones: column {field.name!r}: {error}") from error
-
-
-def _inferred(rows, columns) -> pa.Schema:
-    """The types of the columns by the first rows."""
-    fields = []
-    for name in columns:
-        values = [row.get(name) for row in rows]
-        try:
-            kind = pa.array(values).type
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:
-            raise InputTypeError(f"column {name!r}: no one type holds these values: {error}") from error
-        if not any(name in row for row in rows):
-            raise InputError(f"no {name!r} in the first event; it has {', '.join(map(repr, rows[0]))}")
-        if pa.types.is_null(kind):
-            raise _unknown(name, "as the first event has none")
-        fields.append(pa.field(name, kind))
-    return pa.schema(fields)
-
-
-def _unknown(name: str, why: str) -> InputError:
-    return InputError(f'the type of {name!r} is not known, {why}; give schema=, such as schema=[("{name}", pa.float64()), ...]')
 
 
 def _schema_bytes(spec: StreamSpec) -> bytes:

@@ -30,7 +30,7 @@ from slidewise.live.explain import StreamExplanation
 from slidewise.live.given import moment
 from slidewise.live.keyed import Keyed
 from slidewise.live.late import LateKeys
-from slidewise.live.pushed import as_table, cast, check_columns, inferred, kept_as
+from slidewise.live.pushed import as_table, cast, check_columns, inferred, kept_as, type_unknown
 from slidewise.live.rows import Rows, check_dict
 from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
@@ -129,7 +129,7 @@ class Live:
             if unknown and not len(table):
                 return
             if unknown:
-                raise unknown(unknown[0], "as no event has one")
+                raise type_unknown(unknown[0], "as no event has one")
             self._begin(table.schema)
         schema = self._engine.spec.schema
         table = pa.table([cast(table.column(field.name), field) for field in schema], schema)

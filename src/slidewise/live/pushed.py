@@ -73,10 +73,10 @@ def inferred(rows, columns) -> pa.Schema:
         if not any(name in row for row in rows):
             raise InputError(f"no {name!r} in the first event; it has {', '.join(map(repr, rows[0]))}")
         if pa.types.is_null(kind):
-            raise unknown(name, "as the first event has none")
+            raise type_unknown(name, "as the first event has none")
         fields.append(pa.field(name, kind))
     return pa.schema(fields)
 
 
-def unknown(name: str, why: str) -> InputError:
+def type_unknown(name: str, why: str) -> InputError:
     return InputError(f'the type of {name!r} is not known, {why}; give schema=, such as schema=[("{name}", pa.float64()), ...]')

@@ -262,6 +262,9 @@ def test_wrong_calls_are_refused_before_anything_runs(spark):
         sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()}, watermark="1h")
     with pytest.raises(sw.InputError, match="whole number"), settings(spark, chunkRows="many"):
         sw.rolling(df, time="t", windows=[sw.time(5)], aggs={"n": sw.count()})
+    for key in ("map(key, t)", "struct(array(map(key, t)) as deep)"):
+        with pytest.raises(sw.InputTypeError, match="does not compare a map"):
+            sw.rolling(df.selectExpr("t", f"{key} as pairs"), time="t", by="pairs", windows=[sw.time(5)], aggs={"n": sw.count()})
     with pytest.raises(sw.InputTypeError, match="no type holds both"):
         sw.as_of(df.selectExpr("key", "current_date() as t"), df, time="t", by="key", windows=[sw.time(5)],
                  aggs={"n": sw.count()})

@@ -146,6 +146,65 @@ def test_a_giant_key_beside_small_ones_is_spread(spark, monkeypatch, collected):
     assert not differences(in_order(to_arrow(found), "t"), sw.rolling(to_arrow(df), **asked))
 
 
+NESTED = {
+    "struct": "struct(if(id % 2 = 0, 0.0D, -0.0D) as a, id % 3 as A)",
+    "array": "array(struct(array(if(id % 2 = 0, 0.0F, -0.0F), null) as x), null, struct(array(float(id % 3)) as x))",
+}
+COLLATED = {
+    "text": "if(id % 2 = 0, 'AbC', 'aBc') collate UTF8_LCASE",
+    "texts": "array(struct(if(id % 2 = 0, 'AbC', 'aBc') collate UTF8_LCASE as x))",
+    "icu": "if(id % 2 = 0, 'AbC', 'aBc') collate UNICODE_CI",
+    "icus": "struct(if(id % 2 = 0, 'AbC', 'aBc') collate UNICODE_CI as x, if(id % 2 = 0, 0.0D, -0.0D) as y)",
+}
+
+
+@pytest.mark.parametrize("name", [*NESTED, *COLLATED])
+def test_what_stands_for_a_key_does_not_depend_on_the_rows_beside_it(spark, name):
+    """It is computed again for each giant key, for its look and for the rest, and Spark sends rows in any order."""
+    if name in COLLATED and spark.version < "4":
+        pytest.skip("no collations")
+    asked = request(time="t", by="key", windows={"w": sw.time(5)}, aggs={"n": sw.count()})
+    found = []
+    for order in ("id", "-id"):
+        df = spark.range(300, numPartitions=1).selectExpr("id", f"{order} as place").orderBy("place")
+        df = df.selectExpr("id as t", f"{(NESTED | COLLATED)[name]} as key")
+        road = rolling_road(df, asked)
+        place = road.shipped.places[road.job.plan.request.by[0]]
+        found.append({row[0] for row in road.shipped.df.select(f"c{place}").distinct().collect()})
+    assert found[0] == found[1] and len(found[0]) == (3 if name in NESTED else 1)
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_giant_key_with_parts_is_spread(spark, name):
+    n = 4000
+    df = spark.range(n).selectExpr("id as t", "id % 7 as n", f"{NESTED[name].replace('id % 3', '1')} as key")
+    asked = {"time": "t", "windows": {"w": sw.rows(50)}, "aggs": {"total": sw.sum("n")}}
+    with settings(spark, tasks=4, paneRows=50, heavyRows=2000):
+        found = sw.rolling(df, by="key", **asked)
+        rows = rows_per_task(found)
+    assert sum(rows.values()) == n and len(rows) == 4
+    assert not differences(in_order(to_arrow(found.drop("key")), "t"), sw.rolling(to_arrow(df.drop("key")), **asked))
+
+
+@pytest.mark.parametrize("length", [20, 3000])
+def test_a_giant_key_of_any_type_and_year_is_found_again(spark, length):
+    """Python would read them in its own zone, or not at all."""
+    df = spark.range(4000).selectExpr(
+        "id as t", "timestamp_ntz'2024-06-10 02:30:00' as a", "timestamp_ntz'1500-01-01 00:00:00' as b",
+        "timestamp'+12000-01-01 00:00:00' as c", "timestamp'2024-11-03 06:30:00.000001Z' as d", "date'0800-01-01' as e",
+        "make_dt_interval(1, 2, 3, 4.000005) as f", "1.50BD as g", "float('nan') as h", "x'00ff' as i")
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        with settings(spark, tasks=4, paneRows=50, heavyRows=2000):
+            found = sw.rolling(df, time="t", by=df.columns[1:], windows={"w": sw.rows(length)}, aggs={"n": sw.count()})
+            rows = rows_per_task(found)
+        assert sum(rows.values()) == 4000 and len(rows) == 4
+        assert found.selectExpr("sum(n_w)").collect()[0][0] == sum(min(k + 1, length) for k in range(4000))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
 def test_a_giant_key_in_a_small_file_is_seen(spark, tmp_path):
     """Rows that repeat themselves take next to no room: 40,000 of them less than two bytes each."""
     from pyspark.sql import functions as F

@@ -118,8 +118,8 @@ class Shipped:
         found = []
         for name in by:
             place = self.places[name]
-            if needs_stand_in(self.kinds[place]):
-                self.add(STAND_IN + name, same_key(quoted(inner_name(place))), StringType())
+            if needs_stand_in(self.kinds[place], name):
+                self.add(STAND_IN + name, same_key(quoted(inner_name(place)), self.kinds[place]), StringType())
                 self.stand_ins[STAND_IN + name] = place
             found.append(STAND_IN + name if STAND_IN + name in self.stand_ins else name)
         return tuple(found)

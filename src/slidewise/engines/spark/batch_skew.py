@@ -4,8 +4,9 @@ A key is cut up where it has more rows than `heavyRows` and more than a task's f
 two million has some two thousand in the sample, give or take a hundred. The data is read once for it: the keys and times of
 the sample tell how large keys are and where to cut them. The driver takes them, or Spark keeps them where they may be many.
 
-Only where Spark knows that there are too few rows, nothing is looked at. How large it thinks the data is does not tell that:
-a column that repeats itself takes next to no room in a file.
+Only where it is known that there are too few rows, nothing is looked at: Spark knows it of some plans, and Parquet files on the
+driver's disks tell it in their footers. How large Spark thinks the data is does not: a column that repeats itself takes next to no
+room in a file. Keys that only Spark can tell apart (`chosen_by_spark`) are not cut up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from slidewise.engines.local.keys import encode
-from slidewise.engines.spark.batch_types import fitted, inner_name, most_rows, quoted, to_arrow
+from slidewise.engines.spark.batch_keys import chosen_by_spark, exact
+from slidewise.engines.spark.batch_types import inner_name, most_rows, quoted, to_arrow
 from slidewise.engines.spark.giant import Giant, Look, fits_driver, giant_of, spread_labels
 
 if TYPE_CHECKING:
@@ -52,11 +54,12 @@ def tasks_of(road: Road) -> int:
 
 
 def may_be_heavy(road: Road) -> bool:
-    """Whether the data may hold a heavy key, as far as can be told without looking at it."""
+    """Whether the data may hold a heavy key that can be cut, as far as can be told without looking at it."""
     heavy = road.settings.heavyRows
-    if not heavy:
+    shipped = road.shipped
+    if not heavy or any(chosen_by_spark(shipped.kinds[place]) for place in shipped.stand_ins.values()):
         return False
-    rows = most_rows(road.shipped.df)
+    rows = most_rows(shipped.df)
     return rows is None or rows >= heavy
 
 
@@ -66,29 +69,32 @@ def _heavy(road: Road, tasks: int) -> list[tuple[Column, Look]]:
 
     shipped, request, heavy = road.shipped, road.job.plan.request, road.settings.heavyRows
     fraction = min(1.0, max(_SAMPLE, _SEEN / heavy))
-    names = [inner_name(shipped.places[name]) for name in request.by]
+    # keys are told, and told again in `is_it`, in a form that crosses into Python and back as it is
+    columns = [exact(quoted(inner_name(shipped.places[name])), shipped.kind(name)) for name in request.by]
+    names = [f"k{k}" for k in range(len(columns))]
     time = inner_name(shipped.places[request.time])
-    sample = shipped.df.select(*dict.fromkeys([*names, time]))
+    sample = shipped.df.select(*[column.alias(name) for column, name in zip(columns, names)], time)
+    kinds = [sample.schema[name].dataType for name in names]
     sample = sample if fraction == 1.0 else sample.sample(fraction, seed=1)
-    look, kinds = _on_driver if fits_driver(road) else _by_spark, [shipped.kind(name) for name in request.by]
+    look = _on_driver if fits_driver(road) else _by_spark
     found = []
     for values, rows, total, seen in sorted(look(road, sample, names, heavy * fraction), key=lambda one: -one[1])[:_MOST_GIANTS]:
         if rows > total / tasks:
-            is_it = reduce(and_, [quoted(n).eqNullSafe(F.lit(v).cast(kind)) for n, v, kind in zip(names, values, kinds)])
-            found.append((is_it, Look(seen.where(is_it) if look is _by_spark else seen, fraction)))
+            own = [F.lit(value).cast(kind) for value, kind in zip(values, kinds)]
+            is_it, is_seen = (reduce(and_, [c.eqNullSafe(v) for c, v in zip(each, own)]) for each in (columns, map(quoted, names)))
+            found.append((is_it, Look(seen.where(is_seen) if look is _by_spark else seen, fraction)))
     return found
 
 
 def _on_driver(road: Road, sample: DataFrame, names: list[str], least: float) -> Iterator[tuple]:
     """For each key with so many rows in the sample: the key, its rows, all rows, and its times."""
-    request, types = road.job.plan.request, road.job.types
     seen = to_arrow(sample)
     if not len(seen):
         return
-    columns = [fitted(seen.column(name), types.field(by).type) for name, by in zip(names, request.by)]
+    columns = [seen.column(name) for name in names]
     keys = encode(columns)
     rows = np.bincount(keys.codes, minlength=keys.count)
-    times = seen.column(inner_name(road.shipped.places[request.time]))
+    times = seen.column(inner_name(road.shipped.places[road.job.plan.request.time]))
     for code in np.flatnonzero(rows >= least).tolist():
         own = np.flatnonzero(keys.codes == code)
         yield [column[own[0]].as_py() for column in columns], len(own), len(seen), times.take(own)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from slidewise.engines.spark.batch_keys import collation, plain_text
 from slidewise.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
 
 BUCKETS_PER_PARTITION = 4
 _MOST_BUCKETS = 1 << 16
@@ -86,15 +86,12 @@ def normal_key(df: DataFrame, name: str) -> Column | None:
     if isinstance(kind, (FloatType, DoubleType)):
         # One zero and one NaN: adding 0.0 turns -0.0 into 0.0, and any NaN is written as the same one.
         return F.when(F.isnan(column), F.lit(float("nan")).cast(kind)).otherwise(column + F.lit(0.0).cast(kind))
-    if isinstance(kind, StringType) and _collation(kind) != "UTF8_BINARY":
-        name_, trimmed, _ = _collation(kind).partition("_RTRIM")
-        plain = F.rtrim(column.cast("string")) if trimmed else column.cast("string")
-        if name_ == "UTF8_BINARY":
+    if isinstance(kind, StringType) and collation(kind) != "UTF8_BINARY":
+        plain = plain_text(column, collation(kind))
+        if plain is not None:
             return plain
-        if name_ == "UTF8_LCASE":  # letter by letter: a sigma at the end of a word is a sigma
-            return F.replace(F.lower(plain), F.lit("ς"), F.lit("σ"))
         raise UnsupportedError(
-            f"the key {name!r} has the collation {_collation(kind)}, whose equality cannot be reproduced outside Spark; "
+            f"the key {name!r} has the collation {collation(kind)}, whose equality cannot be reproduced outside Spark; "
             f"make a column of plain strings that are equal where these are, and use it as the key"
         )
     if isinstance(kind, (ArrayType, MapType, StructType)):
@@ -102,10 +99,6 @@ def normal_key(df: DataFrame, name: str) -> Column | None:
             f"the key {name!r} is a {kind.simpleString()}; take its parts as keys of their own (or to_json of it)"
         )
     return None
-
-
-def _collation(kind: DataType) -> str:
-    return getattr(kind, "collation", None) or "UTF8_BINARY"
 
 
 def quoted(name: str) -> str:

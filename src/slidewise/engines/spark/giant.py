@@ -156,7 +156,10 @@ def _in_two_passes(road: Road, giants: list[Giant], count: int) -> DataFrame:
     found = {summary.label: summary for summary in _summaries(packed)}
     needs = {}
     for giant in giants:
-        key = Key(work, [found[label] for label in giant.cuts.labels if label in found])
+        own = [found[label] for label in giant.cuts.labels if label in found]
+        if not own:  # no rows any more
+            continue
+        key = Key(work, own)
         chunks = list(enumerate(key.summaries))
         answering = chunks[-1:] if work.request.emit == "latest" else chunks
         needs |= {summary.label: key.needs(number) for number, summary in answering}

@@ -238,7 +238,7 @@ def test_data_is_read_once_before_a_giant_key_is_cut(spark, tmp_path, by):
             path.unlink()
 
 
-def test_few_rows_are_not_looked_at(spark):
+def test_few_rows_are_not_looked_at(spark, tmp_path):
     def may(df) -> bool:
         return may_be_heavy(rolling_road(df, request(time="t", by="key", windows=[5], aggs={"n": sw.count()})))
 
@@ -246,3 +246,9 @@ def test_few_rows_are_not_looked_at(spark):
     assert not may(spark.range(1000).selectExpr("id as t", "id % 3 as key").where("t > 5"))
     assert may(spark.range(1000).selectExpr("explode(sequence(1, id)) as t", "id as key"))
     assert may(spark.range(10_000_000).selectExpr("id as t", "id as key"))
+    path = tmp_path / "a b%20#c"
+    spark.range(10).selectExpr("id as t", "id % 3 as key").write.parquet(str(path))
+    file = spark.read.parquet(str(path))
+    assert not may(file) and not may(file.unionAll(file.where("t > 3")))
+    with settings(spark, heavyRows=15):
+        assert not may(file) and may(file.unionAll(file))

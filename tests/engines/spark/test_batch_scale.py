@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from tests.engines.spark.batch_support import FAMILIES, differences, random_tabl
 from tests.engines.spark.test_batch import ORDER, frame, in_order, settings
 
 import slidewise as sw
-from slidewise.engines.spark import giant
+from slidewise.engines.spark import batch, giant
 from slidewise.engines.spark.batch import as_of_road, rolling_road
 from slidewise.engines.spark.batch_skew import giant_keys, may_be_heavy
 from slidewise.engines.spark.batch_types import to_arrow
@@ -203,6 +204,16 @@ def test_a_giant_key_of_any_type_and_year_is_found_again(spark, length):
         assert found.selectExpr("sum(n_w)").collect()[0][0] == sum(min(k + 1, length) for k in range(4000))
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize("window", [sw.rows(20), sw.rows(3000)], ids=str)
+def test_a_giant_key_whose_rows_are_gone_is_none(spark, monkeypatch, window):
+    from pyspark.sql import functions as F
+
+    df = spark.range(4000).selectExpr("id as t", "1 as key")
+    monkeypatch.setattr(batch, "giant_keys", lambda road: [replace(each, is_it=F.lit(False)) for each in giant_keys(road)])
+    with settings(spark, tasks=4, paneRows=50, heavyRows=2000):
+        assert sw.rolling(df, time="t", by="key", windows={"w": window}, aggs={"n": sw.count()}).count() == 4000
 
 
 def test_a_giant_key_in_a_small_file_is_seen(spark, tmp_path):

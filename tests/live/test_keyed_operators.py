@@ -1,5 +1,6 @@
 """Every kind of state, result and clock through the keyed engine, against `rolling` on the same events."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -124,6 +125,42 @@ def test_operators(kind, results):
     for found, wanted in zip(rows, whole.to_pylist(), strict=True):
         for output in asked.outputs:
             assert same(found[output.column], wanted[output.column], tolerance), (output.column, found, wanted)
+
+
+@pytest.mark.parametrize("results", ["eager", "final"])
+@pytest.mark.parametrize("emit", ["slide", "latest"])
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_operators_by_slides_and_the_latest(kind, emit, results):
+    """Also of batches that nothing comes out of: before the first boundary, and with an event that no window reaches."""
+    table, aggs = events(pa.int64()), OPERATORS[kind]
+    windows = [sw.time(30, slide=7), sw.tumbling(20)] if emit == "slide" else [sw.time(30), sw.rows(7)]
+    asked = request(time="ts", by="key", windows=windows, aggs=aggs, emit=emit)
+    options = {"keep": 1000} if results == "eager" else {}
+    spec = stream_spec(asked, table.schema, id="id", results=results, **options)
+    times, cuts = table["ts"].to_numpy(), [0, 1, 134, 267, N]
+    parts = [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
+    watermarks = [int(times[: max(begin, 1)].max()) - 20 for begin in cuts[:-1]]  # no event is later than that
+    if results == "eager":
+        old = table.slice(0, 1).set_column(1, "ts", pa.array([5])).set_column(6, "id", pa.array([N]))
+        parts, watermarks, table = [*parts, old], [*watermarks, None], pa.concat_tables([table, old])
+    engine, out = Keyed(spec), []
+    for n, (part, watermark) in enumerate(zip(parts, watermarks, strict=True)):
+        outcome = engine.push(part, watermark=watermark, batch=n)
+        outcome.rows.validate(full=True)
+        assert outcome.counts["accepted"] == len(part)
+        out.append(outcome.rows)
+    assert 0 in [len(rows) for rows in out], "some are meant to give nothing"
+    out.append(engine.advance(final=True).rows)
+    place = (lambda row: (row["key"], row["ts"])) if emit == "slide" else (lambda row: row["key"])
+    last = {place(row): row for row in pa.concat_tables(out).to_pylist()}
+    whole = sw.rolling(table, time="ts", by="key", windows=windows, aggs=aggs, emit=emit, order=list(spec.tie_columns))
+    wanted = {place(row): row for row in whole.to_pylist()}
+    assert last.keys() == wanted.keys()
+    tolerance = 0 if kind in ("scalar", "exact", "wide", "object", "own") else 1e-9
+    for at, row in wanted.items():
+        for output in asked.outputs:
+            found = last[at][output.column]
+            assert same(found, row[output.column], tolerance), (output.column, at, found, row[output.column])
 
 
 @pytest.mark.parametrize("clock", CLOCKS)

@@ -151,7 +151,7 @@ class Answers:
         elif self.op.result.width is None:
             out = tuple(part[which] for part in self.out)
         else:
-            out = (self.out[0].reshape(self.count, -1)[which].reshape(-1),)
+            out = (self.out[0].reshape(self.count, self.op.result.width)[which].reshape(-1),)
         return Answers(self.aggregate, out, self.ok[which])
 
     def arrow(self, lookup) -> pa.Array:
@@ -208,11 +208,10 @@ def differ(old: Answers, new: Answers, lookup) -> np.ndarray:
     like = old.op.operator.result_like
     if like is not None and old.inputs[like].kind == "position":
         other = np.asarray(old._one(), np.int64) != np.asarray(new._one(), np.int64)
-        if (other & both).any():  # another row, perhaps with the same value
-            a, b = old.arrow(lookup), new.arrow(lookup)
-            which = np.flatnonzero(both & other)
-            places = pa.array(which)
-            changed[which] |= ~_equal(a.take(places), b.take(places))
+        which = np.flatnonzero(changed | (both & other))  # another row, or none: perhaps with the same value, or null
+        if len(which):
+            a, b = (found.pick(which).arrow(lookup) for found in (old, new))
+            changed[which] = ~_equal(a, b)
         return changed
     if not old.op.compiled:
         for i in np.flatnonzero(both):  # results, not states: the operator's `equal` has no say here
@@ -220,7 +219,7 @@ def differ(old: Answers, new: Answers, lookup) -> np.ndarray:
         return changed
     for a, b in zip(old.out, new.out, strict=True):
         a, b = _bits(a), _bits(b)
-        other = a != b if old.op.result.width is None else (a != b).reshape(old.count, -1).any(axis=1)
+        other = a != b if old.op.result.width is None else (a != b).reshape(old.count, old.op.result.width).any(axis=1)
         changed |= both & other
     return changed
 

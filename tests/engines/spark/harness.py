@@ -70,6 +70,9 @@ class Handle:
     def registerTimer(self, at):
         self.home.timers.setdefault(self.home.key, set()).add(at)
 
+    def listTimers(self):
+        return iter(sorted(self.home.timers.get(self.home.key, ())))
+
 
 class Times:
     def __init__(self, now: int, watermark: int):

@@ -196,7 +196,7 @@ def test_a_lost_head_is_no_silent_beginning(worker: str, lost: tuple) -> None:
     for name, label in list(home.state):
         if name in lost:
             del home.state[name, label]
-    for more in (None, table(rows[60:])) if "log" not in lost else (None,):
+    for more in (None, table(rows[60:])):
         with pytest.raises(StateError, match=r"stored state of bucket \d+: it.* is missing"):
             home.batch(more, worker=worker)
 

@@ -151,7 +151,7 @@ class BucketProcessor(StatefulProcessor):
         """Append an entry that comes from elsewhere than events, and absorb it."""
         log, _ = self._open(label)
         if not log.exists:
-            self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
+            self._begin(label, timer)
         live = self._take(label, log, workers.Traffic())
         entry = make(live.engine)
         live.engine.absorb(entry)
@@ -167,9 +167,7 @@ class BucketProcessor(StatefulProcessor):
         watermark = self._units(timer.getCurrentWatermarkInMs())
         log, short = self._open(label)
         if not log.exists:
-            if events is None and not flush:  # only a bucket that was written has a timer
-                raise StateError(f"stored state of bucket {label}: it is missing; the checkpoint is damaged")
-            self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
+            self._begin(label, timer, woken=events is None and not flush)
         elif events is None and not flush and not log.upgraded and not self._due(log, watermark):
             return
         traffic = workers.Traffic()
@@ -202,6 +200,12 @@ class BucketProcessor(StatefulProcessor):
         )
         workers.CACHE.give(self._key(label), live, log)
         yield from self._handed_out(parts, as_text(label, self._batch, counts))
+
+    def _begin(self, label: int, timer, woken: bool = False) -> None:
+        """A bucket without a head: a new one, or one whose state was lost. Only a bucket that was written has a timer."""
+        if woken or (label not in self.gone and list(self._handle.listTimers())):
+            raise StateError(f"stored state of bucket {label}: it is missing; the checkpoint is damaged")
+        self._handle.registerTimer(timer.getCurrentProcessingTimeInMs() + 1)
 
     def _outcomes(self, engine, timer, events: pa.Table | None, watermark, flush: bool) -> Iterator[Any]:
         if events is not None:

@@ -216,8 +216,8 @@ def received(processor: Any, label: int, words: dict[int, list[bytes]], timer: A
         if wanted != processor.plan.buckets:
             raise StateError(f"{where}: rebucket was run for {wanted} buckets, this query has {processor.plan.buckets}; "
                              f"pass buckets={wanted}")  # fmt: skip
-        processor.gone.discard(label)
         processor.load(label, lambda engine, notes=notes: _entry(processor.spec, notes, words), timer)
+        processor.gone.discard(label)
 
 
 def _entry(spec: Any, notes: dict[str, Any], words: dict[int, list[bytes]]) -> pa.Table:

@@ -167,6 +167,30 @@ def test_a_key_whose_youngest_event_is_history_comes_again_only_when_it_changed(
     assert [[(row["ts"], row["peak_100"]) for row in rows] for rows in found] == [[(100, 5.0)], [], [(100, 9.0)]]
 
 
+@pytest.mark.parametrize("results", ["eager", "final"])
+def test_the_latest_of_a_key_may_be_history(results):
+    """As on a frame, for keys that the stream has heard of."""
+    past = [event(1, 20, n=1), event(2, 30, card="q", n=1), event(3, 10, card="r", n=1)]
+    stream = [event(4, 15, n=5), event(5, 25, card="r", n=5)]
+    asked = {"windows": [w.lifetime()], "aggs": {"s": sw.sum("n")}, "emit": "latest"}
+    engine = Keyed(make_spec(*list(asked.values())[:2], emit="latest", results=results))
+    engine.absorb(engine.history(table_of(past)))
+    steps = [engine.push(table_of(stream)), engine.advance(watermark=16), engine.advance(final=True)]
+    found = [sorted((row["card"], row["ts"], row["s_lifetime"]) for row in step.rows.to_pylist()) for step in steps]
+    whole = sw.rolling(table_of(past + stream), time="ts", by="card", **asked).to_pylist()
+    wanted = sorted((row["card"], row["ts"], row["s_lifetime"]) for row in whole if row["card"] != "q")
+    assert wanted == [("p", 20, 6), ("r", 25, 6)]
+    assert found == ([wanted, [], []] if results == "eager" else [[], [("p", 15, 5)], wanted])
+
+
+def test_null_that_stays_null_does_not_come_again():
+    """No event with a value, or one that carries none: null either way."""
+    engine = Keyed(make_spec({"w": w.rows(1, slide=2)}, {"who": AGGS["who"]}, order="id", keep=1000))
+    engine.push(table_of([event(1, 10, shop="q"), event(2, 20, x=5.0), event(3, 30, x=1.0, shop="z")]))
+    rows = engine.push(table_of([event(4, 5, x=1.0, shop="m")])).rows.to_pylist()
+    assert [(row["id"], row["who_w"]) for row in rows] == [(4, None), (3, "z")], "2 was null and is null"
+
+
 @pytest.mark.parametrize("window", [w.session(10), w.rows(4, slide=2), w.punctuation("paid")], ids=str)
 def test_windows_that_a_row_of_history_ends_are_given_for_the_events_of_the_stream_in_them(window):
     old = [event(n, ts, paid=ts in (22, 204)) for n, ts in enumerate((1, 3, 20, 22, 200, 204))]
@@ -187,6 +211,16 @@ def test_nan_that_stays_nan_does_not_come_again():
         engine.push(table_of([event(1, 10, x=inf), event(2, 12, x=-inf), event(3, 13, x=1.0)]))
         rows = engine.push(table_of([event(4, 11, x=nan)])).rows.to_pylist()
         assert [row["id"] for row in rows] == [4]
+
+
+@pytest.mark.parametrize("aggregate", [sw.sum("x", exact=True), sw.mean("x", exact=True), sw.sum("n"), sw.mean("n")], ids=str)
+def test_an_event_without_a_value_changes_no_exact_result(aggregate):
+    """It moves the ranks that partial results are grouped by, and only plain float sums know of their grouping."""
+    rng = np.random.default_rng(2)
+    engine = Keyed(make_spec([w.time(1000)], {"a": aggregate}, keep=1000))
+    engine.push(table_of([event(i, 10 + i, x=float(rng.normal()), n=int(rng.integers(99))) for i in range(150)]))
+    rows = engine.push(table_of([event(200, 5)])).rows.to_pylist()
+    assert [row["id"] for row in rows] == [200]
 
 
 def test_history_holds_an_event_once():

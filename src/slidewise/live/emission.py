@@ -279,7 +279,7 @@ class EagerLatest(Emission):
         had = np.flatnonzero(arena.keys[touched, LAST] > arena.keys[touched, FIRST])
         youngest = arena.keys[touched[had], LAST] - 1
         numbers = np.full(len(touched), -1, np.int64)
-        numbers[had] = np.where(self.told(touched[had]), arena["number"][youngest], -1)
+        numbers[had] = np.where(heard(arena, touched[had], youngest), arena["number"][youngest], -1)
         if len(had):
             self.engine.refresh(touched[had])
             old = self.at_rows(touched[had], youngest)
@@ -294,23 +294,28 @@ class EagerLatest(Emission):
         chosen = np.flatnonzero(give)
         return self.stored_rows(positions[chosen], new.pick(chosen), batch)
 
-    def told(self, slots) -> np.ndarray:
-        """Which of these keys have been given: those with an event that is not of history."""
-        arena = self.engine.arena
-        found = arena["quiet"][arena.keys[slots, LAST] - 1] == 0
-        for i in np.flatnonzero(~found):
-            found[i] = not arena["quiet"][arena.keys[slots[i], FIRST] : arena.keys[slots[i], LAST]].all()
-        return found
-
 
 class FinalLatest(FinalEvents):
-    """A row for each key with events that the watermark has passed: the youngest of them."""
+    """A row for each key with events that the watermark has passed: the youngest of them, of history too."""
 
     def passed(self):
         slots, positions = super().passed()
         last = np.ones(len(slots), bool)
         last[:-1] = slots[1:] != slots[:-1]
-        return slots[last], positions[last]
+        slots, positions = slots[last], positions[last]
+        which = np.flatnonzero(heard(self.engine.arena, slots, positions))
+        return slots[which], positions[which]
+
+    def told(self, slots, positions):
+        return slots, positions
+
+
+def heard(arena, slots, positions) -> np.ndarray:
+    """Which of these keys have, up to these positions, an event that is not of history."""
+    found = arena["quiet"][positions] == 0
+    for i in np.flatnonzero(~found):
+        found[i] = not arena["quiet"][arena.keys[slots[i], FIRST] : positions[i]].all()
+    return found
 
 
 def for_spec(spec: StreamSpec, engine) -> Emission:

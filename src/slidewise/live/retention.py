@@ -102,6 +102,8 @@ class Retention:
         keep_from(
             arena.keys, arena["time"], slots, number(since), number(self.horizon()), self.by_time, self.rows, firsts
         )
+        if spec.emit == "latest":
+            keep_heard(arena.keys, arena["time"], arena["quiet"], slots, number(since), firsts)
         dropped = slots[firsts == arena.keys[slots, LAST]]
         if spec.endless:
             idle = self._idle(slots)
@@ -225,6 +227,22 @@ def keep_from(keys, times, slots, since, horizon, by_time, rows, firsts):
         if rows >= 0:
             need = min(need, current - rows)
         firsts[j] = max(first, need)
+
+
+@entry
+def keep_heard(keys, times, quiet, slots, since, firsts):
+    """Of keys whose youngest event is history and still to be passed, keep the youngest of the stream: it says that the key
+    is one to give."""
+    for j in range(len(slots)):
+        k = slots[j]
+        first, last = keys[k, FIRST], keys[k, LAST]
+        if first == last or not quiet[last - 1] or times[last - 1] < since:
+            continue
+        p = last - 1
+        while p >= first and quiet[p]:
+            p -= 1
+        if p >= first:
+            firsts[j] = min(firsts[j], p)
 
 
 @entry

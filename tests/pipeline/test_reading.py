@@ -62,6 +62,16 @@ def test_a_setting_that_is_wrong(tmp_path: Path, setting: str, message: str) -> 
     assert str(caught.value).startswith(message)
 
 
+def test_another_format_leaves_the_other_keys(tmp_path: Path) -> None:
+    """Those of the old one, which the new one may not have."""
+    with pytest.raises(JobError) as caught:
+        read(job(tmp_path), ["source.format=rate"])
+    assert """it stands in the file: --set 'source={ format = "..." }' sets the whole table""" in str(caught.value)
+    with pytest.raises(JobError) as caught:
+        read(job(tmp_path), ["source={ format = 'rate' }", "source.path=x"])
+    assert "it stands in the file" not in str(caught.value)
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     job(tmp_path)
     with pytest.raises(JobError, match=r'no job file .*jbo.toml; did you mean "job.toml"'):

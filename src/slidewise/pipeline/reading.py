@@ -84,7 +84,7 @@ def read(file: str | os.PathLike[str], settings: Sequence[str] = ()) -> Document
     taken: set[str] = set()
     full = _with_environment(raw, (), found, taken)
     origin = Origin(path, lines, overridden, Secrets(full, taken))
-    found += problems_of(full, msgspec.inspect.type_info(Job))
+    found += (_of_the_old(problem, overridden) for problem in problems_of(full, msgspec.inspect.type_info(Job)))
     if found:
         raise origin.error(found)
     try:
@@ -151,6 +151,15 @@ def _override(raw: dict[str, Any], setting: str) -> tuple[Key, str]:
         else:
             at = at.setdefault(part, {}) if isinstance(at, dict) else at[part]
     return key, told
+
+
+def _of_the_old(problem: Problem, overridden: dict[Key, str]) -> Problem:
+    """A format that was set leaves the other keys of its table as they stand in the file."""
+    left = len(problem.path) == 2 and (problem.path[0], "format") in overridden and problem.path not in overridden
+    if not left or not problem.message.startswith("unknown key"):
+        return problem
+    whole = f"--set '{problem.path[0]}={{ format = \"...\" }}'"
+    return Problem(problem.path, f"{problem.message}; it stands in the file: {whole} sets the whole table")
 
 
 def _key_of(name: str) -> Key:

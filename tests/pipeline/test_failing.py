@@ -44,6 +44,21 @@ Caused by: org.apache.spark.SparkIllegalArgumentException: CSV header does not c
  Schema: ts, id
 \tat org.apache.spark
 \t... 19 more"""
+UNREAD = """\
+An error occurred while calling o431.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util
+Caused by: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while \
+reading file file:///in/b.csv.  SQLSTATE: KD001
+\tat org.apache.spark.sql
+Caused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed records are detected in \
+record parsing: [2,x,null].
+Parse Mode: FAILFAST. To process malformed records as null result, try setting the option 'mode' as 'PERMISSIVE'. \
+SQLSTATE: 22023
+\tat org.apache.spark.sql
+Caused by: java.lang.NumberFormatException: For input string: "2 EUR"
+\tat java.base
+\t... 25 more"""
 GATEWAY = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
 IVY = 'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: org.example#nothing_2.13;0.0.1: not found]'
 
@@ -60,6 +75,12 @@ IVY = 'Exception in thread "main" java.lang.RuntimeException: [unresolved depend
             "SparkIllegalArgumentException: CSV header does not conform to the schema. Header: id, ts Schema: ts, id",
         ),
         ("[STREAM_FAILED] Query [id = 7] terminated with exception: no room left", "no room left"),
+        (
+            UNREAD,
+            '/in/b.csv holds what cannot be read as its schema says: [2,x,null] '
+            '(NumberFormatException: For input string: "2 EUR"); '
+            'mend it, or take such values as null: source.options.mode = "PERMISSIVE"',
+        ),
         (IN_A_SINK, "PSQLException: FATAL: password authentication failed for user"),
         ("[TABLE_ALREADY_EXISTS] features is there\nSQLSTATE: 42P07", "[TABLE_ALREADY_EXISTS] features is there"),
         ("", "RuntimeError"),

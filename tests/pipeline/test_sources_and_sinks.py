@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pyarrow.dataset as ds
 import pytest
 from tests.cli.test_commands import slidewise
 from tests.pipeline.support import JOB, START, events, job
-from tests.pipeline.test_runs import REPLAY, same, start
+from tests.pipeline.test_runs import REPLAY, RESULTS, same, start
 
 import slidewise as sw
 from slidewise.errors import RunError
@@ -147,6 +148,55 @@ def test_columns_in_another_order_are_not_mixed_up(spark, tmp_path: Path) -> Non
     (tmp_path / "in.csv").write_text("id,ts,card,paid,amount\n1,2024-01-01 00:00:00,a,true,5\n", encoding="utf-8")
     with pytest.raises(RunError, match="header"):
         start(tmp_path, text=with_source(f'format = "csv"\npath = "in.csv"\n{COLUMNS}'))
+
+
+QUOTED = """\
+id,ts,card,amount,paid
+1,2024-01-01 00:00:00,"Joe ""X"", Inc",5,true
+2,2024-01-01 00:00:01,NA,,
+3,2024-01-01 00:00:02,"",7,
+"""
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_quotes_in_quotes(spark, tmp_path: Path, engine: str) -> None:
+    """Doubled, as spreadsheets write them; read and written alike here and on Spark. Only what is empty is null."""
+    (tmp_path / "in.csv").write_text(QUOTED, encoding="utf-8")
+    text = with_source(f'format = "csv"\npath = "in.csv"\n{COLUMNS}')
+    start(tmp_path, f"engine={engine}", "sink.format=csv", "sink.path=out", text=text)
+    results = ", ".join(f'{name} = "long"' for name in RESULTS)
+    again = with_source(f'format = "csv"\npath = "out"\n{COLUMNS[:-2]}, {results} }}')
+    other = {"local": "spark", "spark": "local"}[engine]
+    for table in (
+        start(tmp_path, f"engine={engine}", text=text).table,
+        start(tmp_path, f"engine={other}", 'aggregates={ n = "count()" }', text=again).table,
+    ):
+        rows = table.sort_by("id")
+        assert rows["card"].to_pylist() == ['Joe "X", Inc', "NA", None]
+        assert rows["amount"].to_pylist() == [5, None, 7]
+        assert rows["total_1h"].to_pylist() == [5, None, 7]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("mode", ["batch", "stream"])
+def test_what_cannot_be_read_is_an_error(spark, tmp_path: Path, kind: str, mode: str) -> None:
+    """And no null that nobody is told of, unless the job asks for that."""
+    good, bad = as_lines(events(2), kind)
+    amount = str(events(2)["amount"][1])
+    bad = bad.replace(*(f'"amount": {amount}', '"amount": "2 EUR"') if kind == "json" else (f",{amount},", ",2 EUR,"))
+    (tmp_path / "in").mkdir()
+    header = "id,ts,card,amount,paid\n" if kind == "csv" else ""
+    (tmp_path / "in" / f"some.{kind}").write_text(f"{header}{good}\n{bad}\n", encoding="utf-8")
+    text = with_source(f'format = "{kind}"\npath = "in"\n{COLUMNS}')
+    with pytest.raises(RunError) as caught:
+        start(tmp_path, f"mode={mode}", text=text)
+    told = str(caught.value)
+    assert re.match(rf"\S+/in/some\.{kind} holds what cannot be read as its schema says: .*2 EUR", told), told
+    assert told.endswith('or take such values as null: source.options.mode = "PERMISSIVE"')
+    assert "\n" not in told
+    # a checkpoint remembers no micro-batch that failed
+    found = start(tmp_path, f"mode={mode}", 'source.options={ mode = "PERMISSIVE" }', text=text).table.sort_by("id")
+    assert found["amount"].to_pylist() == [events(2)["amount"][0].as_py(), None]
 
 
 def test_the_rate(spark, tmp_path: Path) -> None:

@@ -16,8 +16,16 @@ _CAUSE = re.compile(
 _STREAM = re.compile(r"\[STREAM_FAILED\] Query \[[^]]*\] terminated with exception: ")
 _HOLLOW = re.compile(r"Exception thrown in awaitResult|Job aborted|FAILED_READ_FILE|Encountered error while reading file")
 """What Spark says when something below it went wrong."""
+_FILE = re.compile(r"Encountered error while reading file (?P<file>\S+?)\.?(?:\s|$)")
+_MALFORMED = re.compile(
+    r"Malformed records are detected in record parsing: (?P<record>.*?)\.?\s+"
+    r"Parse Mode: FAILFAST\..*?'PERMISSIVE'\.(?P<why>[^\n]*)",
+    re.S,
+)
 _NO_SOURCE = re.compile(r"Failed to find (?:the )?data source: (?P<kind>\w+)")
 _NO_DRIVER = re.compile(r"SQLException: No suitable driver|ClassNotFoundException: (?P<name>[\w.]+(?:Driver|JDBC))\b")
+_SHOWN = 300
+"""Letters of a record that are shown."""
 _UNRESOLVED = re.compile(r"unresolved dependency: (?P<group>[^#\s]+)#(?P<artifact>[^;\s]+);(?P<version>[^:\s]+): (?P<why>[^],]+)")
 
 
@@ -41,7 +49,26 @@ def words(error: BaseException, log: Path | None = None) -> str:
         package = next((package for name, package in DRIVERS.values() if name == driver["name"]), "GROUP:ARTIFACT")
         what = f"driver {driver['name']}" if driver["name"] else "driver for this address"
         return f'Spark has no {what}; name its package under [spark]: packages = ["{package}:VERSION"]'
-    return _ours(text) or _python(text) or _spark(_STREAM.sub("", text)) or type(error).__name__
+    return _unread(text) or _ours(text) or _python(text) or _spark(_STREAM.sub("", text)) or type(error).__name__
+
+
+def _unread(text: str) -> str | None:
+    """A record that is not what the schema says: which, where and why, as far as Spark tells."""
+    found = _MALFORMED.search(text)
+    if found is None:
+        return None
+    file = _FILE.search(text)
+    where = "a file of the source" if file is None else file["file"].removeprefix("file://")
+    causes = (f"{cause['kind']}: {cause['message']}" for cause in _CAUSE.finditer(text, found.end()))
+    why = next(filter(None, map(_plain, (found["why"], *causes))), "")
+    record = _plain(found["record"])
+    shown = record if len(record) <= _SHOWN else f"{record[:_SHOWN]} ..."
+    told = f"{where} holds what cannot be read as its schema says: {shown}{f' ({why})' if why else ''}"
+    return f'{told}; mend it, or take such values as null: source.options.mode = "PERMISSIVE"'
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split("SQLSTATE")[0].split())
 
 
 def _ours(text: str) -> str | None:

@@ -74,7 +74,8 @@ def _format(source: schema.Source, reading: pa.Schema) -> Any:
         return ds.CsvFileFormat(
             parse_options=pyarrow.csv.ParseOptions(delimiter=str(source.options.get("sep", ","))),
             read_options=names,
-            convert_options=pyarrow.csv.ConvertOptions(column_types=reading, strings_can_be_null=True),
+            # Only what is empty is null, as on Spark: "NA" is text, and no number.
+            convert_options=pyarrow.csv.ConvertOptions(column_types=reading, strings_can_be_null=True, null_values=[""]),
         )
     return ds.JsonFileFormat()
 

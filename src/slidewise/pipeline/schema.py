@@ -42,14 +42,17 @@ class ParquetSource(Files, tag_field="format", tag="parquet"):
 
 class CsvSource(Files, tag_field="format", tag="csv"):
     """CSV files. Needs a `schema`: all columns, in the order of the files. Spark takes them by their places (`engine = "local"` by
-    their names); a first line with other names is an error."""
+    their names); a first line with other names is an error. A quote inside quoted text is doubled (`escape`), only what is empty is
+    null, and a value that cannot be read is an error (`mode = "FAILFAST"`): `options` may say otherwise, as
+    `options = { mode = "PERMISSIVE" }` takes such values as null."""
 
     header: bool = True
     """Whether the first line holds the names of the columns."""
 
 
 class JsonSource(Files, tag_field="format", tag="json"):
-    """JSON files, one object a line. Needs a `schema`."""
+    """JSON files, one object a line. Needs a `schema`. A value that cannot be read is an error (`mode = "FAILFAST"`);
+    `options = { mode = "PERMISSIVE" }` takes it as null."""
 
 
 class DeltaSource(Table, tag_field="format", tag="delta"):
@@ -80,7 +83,8 @@ class SocketSource(Table, tag_field="format", tag="socket"):
     port: Port
     """Its port."""
     value: Literal["json", "csv", "text"] = "json"
-    """What a line holds: `json` or `csv` with the columns of `schema`, or text in a column `value`."""
+    """What a line holds: `json` or `csv` with the columns of `schema`, or text in a column `value`. Values that cannot be read
+    are null; a line that is no JSON is a row of nulls: without a time, so it is counted and put aside."""
     schema: dict[str, str] = field(default_factory=dict)
     """Columns and their types: `ts = "timestamp"`. Types: boolean, byte, short, int, long, float, double, decimal(p,s),
     string, binary, date, timestamp, timestamp_ntz, array<...>."""
@@ -96,7 +100,8 @@ class KafkaSource(Table, tag_field="format", tag="kafka"):
     topic: Names
     """One topic or several."""
     value: Literal["json", "csv", "text"] = "json"
-    """What a message holds: `json` or `csv` with the columns of `schema`, or text in a column `value`."""
+    """What a message holds: `json` or `csv` with the columns of `schema`, or text in a column `value`. Values that cannot be
+    read are null; a message that is no JSON is a row of nulls: without a time, so it is counted and put aside."""
     schema: dict[str, str] = field(default_factory=dict)
     """Columns and their types: `ts = "timestamp"`. Types: boolean, byte, short, int, long, float, double, decimal(p,s),
     string, binary, date, timestamp, timestamp_ntz, array<...>."""
@@ -234,7 +239,8 @@ class ParquetSink(FileSink, tag_field="format", tag="parquet"):
 
 
 class CsvSink(FileSink, tag_field="format", tag="csv"):
-    """CSV files. Collections cannot be written."""
+    """CSV files, with a first line of names; a quote inside quoted text is doubled (`escape`). `options` may say otherwise.
+    Collections cannot be written."""
 
 
 class JsonSink(FileSink, tag_field="format", tag="json"):
@@ -245,7 +251,7 @@ class ConsoleSink(Table, tag_field="format", tag="console"):
     """Rows on the terminal, for trying things out."""
 
     rows: Positive = 20
-    """Rows shown of each micro-batch."""
+    """Rows shown of each micro-batch, or of a batch."""
 
 
 class MemorySink(Table, tag_field="format", tag="memory"):
@@ -304,7 +310,8 @@ class TableSink(Table, tag_field="format", tag="table"):
     """What it is stored as, if it is made here: parquet, delta, iceberg ..."""
     merge: bool = False
     """Streams: keep one row for each `id`, its latest revision, instead of every revision; of each key with `emit = "latest"`,
-    of each key and boundary with `"slide"`. A late event never takes the place of a result."""
+    of each key and boundary with `"slide"`. A late event never takes the place of a result. Needs `provider = "delta"` or
+    `"iceberg"`."""
     mode: Literal["error", "overwrite", "append"] = "error"
     """Batches: what to do where something is already."""
     options: Options = field(default_factory=dict)

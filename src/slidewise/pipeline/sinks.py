@@ -25,13 +25,18 @@ from slidewise.pipeline.checking import Checked
 from slidewise.pipeline.latest import LATE, latest, merge_keys
 from slidewise.pipeline.packages import driver_of
 from slidewise.pipeline.reading import Document, is_local
+from slidewise.pipeline.sources import QUOTES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+CSV = QUOTES | {"header": "true"}
+"""How CSV is written, where a job does not say otherwise."""
+
 
 def options_of(part: Any) -> dict[str, str]:
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in part.options.items()}
+    ours = CSV if isinstance(part, schema.CsvSink) else {}
+    return ours | {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in part.options.items()}
 
 
 # ---- a batch ------------------------------------------------------------------------------------------------------------
@@ -43,18 +48,28 @@ def write_batch(checked: Checked, results: DataFrame, show: Callable[[pa.Table, 
     if isinstance(sink, schema.MemorySink):
         return results.toArrow()
     if isinstance(sink, schema.ConsoleSink):
-        show(results.limit(sink.rows).toArrow(), "")
+        found = results.limit(sink.rows + 1).toArrow()  # nobody counts them all; one more tells that there are more
+        show(found.slice(0, sink.rows), f"the first {_rows(sink.rows)}" if found.num_rows > sink.rows else "")
     elif isinstance(sink, schema.KafkaSink):
         _to_kafka(checked, sink, results)
     else:
         writer = results.write.mode(_mode(document, sink)).options(**options_of(sink))
         if isinstance(sink, schema.FileSink):
-            _header(writer, sink).save(document.path(sink.path), format=str(sink.__struct_config__.tag))
+            writer.save(document.path(sink.path), format=str(sink.__struct_config__.tag))
         elif isinstance(sink, schema.JdbcSink):
             writer.format("jdbc").options(**jdbc_options(sink)).save()
         else:
             (writer.format(sink.provider) if sink.provider else writer).saveAsTable(sink.table)
     return None
+
+
+def first_rows(table: pa.Table, rows: int) -> tuple[pa.Table, str]:
+    """What the console shows of it, and a word on the rest."""
+    return table.slice(0, rows), f"{rows:,} of {_rows(table.num_rows)}" if table.num_rows > rows else ""
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' if count != 1 else ''}"
 
 
 def _mode(document: Document, sink: Any) -> str:
@@ -63,10 +78,6 @@ def _mode(document: Document, sink: Any) -> str:
         return sink.mode
     empty = isinstance(sink, schema.FileSink) and is_local(sink.path) and Path(document.path(sink.path)).is_dir()
     return "append" if empty else "errorifexists"  # one that is not empty was refused before
-
-
-def _header(writer: Any, sink: schema.FileSink) -> Any:
-    return writer.option("header", True) if isinstance(sink, schema.CsvSink) and "header" not in sink.options else writer
 
 
 def jdbc_options(sink: schema.JdbcSink) -> dict[str, str]:
@@ -96,8 +107,11 @@ class StreamSink:
     show: Callable[[pa.Table, str], None]
     kept: list[pa.Table] = field(default_factory=list)
     """Micro-batches of the sink `memory`."""
+    begun: int = -1
+    """The number of the last micro-batch that was handed to it."""
 
     def __call__(self, rows: DataFrame, number: int) -> None:
+        self.begun = number
         with self._without_dead_letters(rows, number) as results:
             self._write(results, number)
 
@@ -123,8 +137,8 @@ class StreamSink:
             given = {output for output in rows.columns if output not in self._input_columns(rows)}
             dead = rows.where(late).drop(*given)
             path = batch_folder(self.checked.document, letters.path, number)
-            writer = dead.write.mode("overwrite").format(letters.format)
-            (writer.option("header", True) if letters.format == "csv" else writer).save(path)
+            options = CSV if letters.format == "csv" else {}
+            dead.write.mode("overwrite").format(letters.format).options(**options).save(path)
             yield rows.where(~late).drop(LATE)
         finally:
             rows.unpersist()
@@ -143,11 +157,13 @@ class StreamSink:
         sink, document = self.checked.job.sink, self.checked.document
         if isinstance(sink, schema.FileSink):
             writer = rows.write.mode("overwrite").options(**options_of(sink)).format(str(sink.__struct_config__.tag))
-            _header(writer, sink).save(batch_folder(document, sink.path, number))
+            writer.save(batch_folder(document, sink.path, number))
         elif isinstance(sink, schema.MemorySink):
             self.kept.append(rows.toArrow())
         elif isinstance(sink, schema.ConsoleSink):
-            self.show(rows.toArrow().slice(0, sink.rows), f"micro-batch {number}")
+            shown, title = first_rows(rows.toArrow(), sink.rows)
+            if shown.num_rows:
+                self.show(shown, f"micro-batch {number}{f': {title}' if title else ''}")
         elif isinstance(sink, schema.KafkaSink):
             _to_kafka(self.checked, sink, rows)
         elif isinstance(sink, schema.JdbcSink):

@@ -16,6 +16,11 @@ from slidewise.pipeline.types import spark_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+QUOTES = {"escape": '"'}
+"""A quote inside quoted text is doubled, as everyone but Spark writes it: by itself it wants a backslash."""
+_STRICT = {"csv": QUOTES | {"mode": "FAILFAST"}, "json": {"mode": "FAILFAST"}}
+"""What cannot be read is an error: Spark by itself takes it as null, and nobody is told. A job's own options win."""
+
 
 def batch_frame(spark: SparkSession, document: Document, source: schema.Source) -> DataFrame:
     """Everything that is there now."""
@@ -63,7 +68,7 @@ def _laid_out(document: Document, source: schema.ReplaySource) -> tuple[str, Any
 
 def _files(reader: Any, document: Document, source: Any) -> DataFrame:
     kind = str(source.__struct_config__.tag)
-    reader = reader.format(kind).options(**_options(source))
+    reader = reader.format(kind).options(**_STRICT.get(kind, {}) | _options(source))
     if getattr(source, "schema", None):
         reader = reader.schema(spark_schema(source.schema))
     elif isinstance(source, schema.ParquetSource):
@@ -95,8 +100,9 @@ def _parsed(raw: DataFrame, source: schema.SocketSource | schema.KafkaSource) ->
     text = F.col("value").cast("string")
     if source.value == "text":
         return raw.select(text.alias("value"), F.col("timestamp"))
-    read = F.from_json if source.value == "json" else F.from_csv
-    return raw.select(read(text, spark_schema(source.schema)).alias("row")).select("row.*")
+    kinds = spark_schema(source.schema)
+    row = F.from_json(text, kinds) if source.value == "json" else F.from_csv(text, kinds, QUOTES)
+    return raw.select(row.alias("row")).select("row.*")
 
 
 def _options(source: Any) -> dict[str, str]:

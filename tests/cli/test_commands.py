@@ -106,6 +106,7 @@ def test_the_console(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "total_1h" in done.stdout
     assert "finished after" in done.stdout
+    assert "3 of 200 rows" in done.stdout
 
 
 def test_explain(tmp_path: Path) -> None:

@@ -179,5 +179,21 @@ def test_what_a_stream_ends_with() -> None:
     assert "1 micro-batch, 1,300 results; 100 given again" in told
     assert "stream.flush" not in told
     summary.waiting = True
-    assert "--set stream.flush=true" in _ended(summary)
+    assert "not given; with --set stream.flush=true" in _ended(summary)
+    assert "Run it again" not in _ended(summary.ended("stopped")), "nothing remembers how far it came"
+    summary.goes_on = True
+    assert "come with the next run" in _ended(summary.ended())
     assert _ended(summary.ended("stopped")).endswith("Run it again to go on from here.")
+
+
+def test_what_was_put_aside_is_no_result() -> None:
+    summary = Summary("flights", "stream", "parquet out", rows=10)
+    summary.steps.append(Step(0, 10, 0.5, None, {"in": 10, "out": 11, "touched": 3, "side": 2, "bad": 1}))
+    assert "1 micro-batch, 9 results; 3 given again, 2 put aside, 1 without a time" in _ended(summary.ended())
+    assert summary.as_dict()["results"] == 9
+
+
+def test_null_is_not_empty_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    _show(pa.table({"a": ["", None], "b": [1, 2]}), "")
+    assert [line.split() for line in sys.stdout.getvalue().splitlines()] == [["a", "b"], ["1"], ["null", "2"]]

@@ -7,6 +7,7 @@ import os
 import threading
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ from tests.pipeline.support import JOB, START, events, job
 
 import slidewise as sw
 from slidewise.errors import JobError, RunError
-from slidewise.pipeline import Summary, explain, latest, load, run, running
+from slidewise.pipeline import Summary, explain, latest, load, run, running, schema
+from slidewise.pipeline.sinks import StreamSink
 
 REPLAY = ["mode=stream", "source.format=replay", "source.order_by=arrived", "source.step=3h"]
 OPTIONS = '{ createTableColumnTypes = "card VARCHAR(20)" }'
@@ -293,8 +295,34 @@ def test_a_stream_that_never_got_going_is_started_again(tmp_path: Path, error: s
 
     reporter = running._Reporter(Summary("job", "stream", "memory"), lambda step: None)
     with contextlib.nullcontext() if error is None else pytest.raises(RuntimeError, match=error):
-        running._follow(load(job(tmp_path)).document, start_one, reporter, threading.Event())
+        running._follow(load(job(tmp_path)).document, start_one, reporter, threading.Event(), SimpleNamespace(begun=-1))
     assert len(begun) == starts
+
+
+def test_a_stop_waits_for_the_micro_batch_that_runs() -> None:
+    """Also where the one before has ended since anybody looked: what the sink got is told of."""
+    told = [{"batchId": n, "durationMs": {"addBatch": 1}, "numInputRows": 10, "batchDuration": 5} for n in range(3)]
+    looks = iter((told[:1], told[:2], told[:2], told))
+
+    class Query:
+        isActive, status = True, {"isTriggerActive": True}
+        recentProgress = property(lambda self: next(looks))
+
+    summary = Summary("job", "stream", "memory")
+    reporter = running._Reporter(summary, lambda step: None)
+    running._wait_for_the_batch(Query(), reporter, SimpleNamespace(begun=2))
+    assert [step.number for step in summary.steps] == [0, 1, 2]
+
+
+def test_the_console_shows_the_first_rows() -> None:
+    """And says so; of nothing, nothing."""
+    table = pa.table({"a": list(range(105))})
+    shown: list[tuple[int, str]] = []
+    checked = SimpleNamespace(job=SimpleNamespace(sink=schema.ConsoleSink(rows=5), dead_letters=None), document=None)
+    sink = StreamSink(checked, lambda table, title: shown.append((table.num_rows, title)))
+    for number, rows in enumerate((table, table.slice(0, 0), table.slice(0, 5))):
+        sink(SimpleNamespace(toArrow=lambda rows=rows: rows), number)
+    assert shown == [(5, "micro-batch 0: 5 of 105 rows"), (5, "micro-batch 2")]
 
 
 def test_what_fails_is_told_in_words(spark, tmp_path: Path) -> None:

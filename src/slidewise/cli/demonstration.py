@@ -56,7 +56,7 @@ def _sentences(outcome: Outcome) -> str:
     summary = outcome.summary
     lines = [
         f"{summary.rows:,} flights in {len(summary.steps)} micro-batches, {summary.seconds:.0f} s; "
-        f"{summary.counts.get('out', 0):,} results, {summary.counts.get('touched', 0):,} of them corrections"
+        f"{summary.results:,} results, {summary.counts.get('touched', 0):,} of them corrections"
     ]
     if outcome.verdict is not None and outcome.verdict.equal:
         lines += [outcome.verdict.sentence(), outcome.verdict.estimated()]

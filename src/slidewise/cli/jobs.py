@@ -108,12 +108,14 @@ def _ended(summary: Summary) -> str:
         return text
     told = ", ".join(f"{summary.counts[key]:,} {word}" for key, word in _COUNTS.items() if summary.counts.get(key))
     batches = "1 micro-batch" if len(summary.steps) == 1 else f"{len(summary.steps):,} micro-batches"
-    text += f"\n{batches}, {summary.counts.get('out', 0):,} results{f'; {told}' if told else ''}"
+    text += f"\n{batches}, {summary.results:,} results{f'; {told}' if told else ''}"
     if summary.state == "stopped":
-        return f"{text}\nRun it again to go on from here."
-    if summary.waiting:
+        return f"{text}\nRun it again to go on from here." if summary.goes_on else text
+    if summary.waiting and summary.goes_on:
         text += "\nResults that the watermark has not passed yet come with the next run; if this was the last one, run it with "
         text += "--set stream.flush=true"
+    elif summary.waiting:
+        text += "\nResults that the watermark has not passed were not given; with --set stream.flush=true they are"
     return text
 
 
@@ -122,7 +124,7 @@ def _rate(a_second: float) -> str:
 
 
 def _show(table: pa.Table, title: str) -> None:
-    rows = [["" if value is None else str(value) for value in row.values()] for row in table.to_pylist()]
+    rows = [["null" if value is None else str(value) for value in row.values()] for row in table.to_pylist()]
     terminal.show(table.column_names, rows, title or None)
 
 

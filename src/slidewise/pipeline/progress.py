@@ -32,7 +32,7 @@ class Summary:
     mode: str
     sink: str
     state: str = "finished"
-    """`finished`, or `stopped` where it was asked to; the next run goes on there."""
+    """`finished`, or `stopped` where it was asked to."""
     rows: int | None = 0
     """Rows that were read; None where only the first results were asked for, so that nobody counted."""
     seconds: float = 0.0
@@ -41,6 +41,8 @@ class Summary:
     """The results, if the sink is memory."""
     waiting: bool = False
     """Whether final results may still wait for the watermark, for the next run."""
+    goes_on: bool = False
+    """Whether the next run goes on where this one ended: there is a checkpoint, and a source that can be read from there."""
     began: float = field(default_factory=time.perf_counter, repr=False)
 
     @property
@@ -52,6 +54,12 @@ class Summary:
                 total[name] = total.get(name, 0) + count
         return total
 
+    @property
+    def results(self) -> int:
+        """Rows of results that a stream gave; events that were put aside are none."""
+        counts = self.counts
+        return counts.get("out", 0) - counts.get("side", 0)
+
     def ended(self, state: str = "finished") -> Summary:
         self.state = state
         self.seconds = time.perf_counter() - self.began
@@ -60,7 +68,7 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         known: dict[str, Any] = {"name": self.name, "mode": self.mode, "state": self.state, "rows": self.rows, "sink": self.sink}
         if self.mode == "stream":
-            known |= {"batches": len(self.steps), "counts": self.counts, "waiting": self.waiting}
+            known |= {"batches": len(self.steps), "results": self.results, "counts": self.counts, "waiting": self.waiting}
         return known | {"seconds": round(self.seconds, 3), "rows_per_second": round((self.rows or 0) / max(self.seconds, 1e-9))}
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from slidewise.pipeline.sinks import StreamSink
+
 _GRACE_SECONDS = 60
 """How long a micro-batch that runs may take to end after a stop was asked for."""
 
@@ -80,13 +82,14 @@ def run(
 
 def _run_here(checked: Checked, summary: Summary, show: Show) -> Summary:
     from slidewise.pipeline import local
+    from slidewise.pipeline.sinks import first_rows
 
     sink = checked.job.sink
     summary.rows, results = local.compute(checked)
     if isinstance(sink, schema.MemorySink):
         summary.table = results
     elif isinstance(sink, schema.ConsoleSink):
-        show(results.slice(0, sink.rows), "")
+        show(*first_rows(results, sink.rows))
     else:
         assert isinstance(sink, schema.FileSink)
         local.write_table(checked.document, sink, results)
@@ -177,14 +180,15 @@ def _run_stream(
         writer = writer.foreachBatch(sink).trigger(**trigger)
         if checkpoint is not None:
             writer = writer.option("checkpointLocation", checkpoint)
-        _follow(document, writer.start, reporter, stop)
+        _follow(document, writer.start, reporter, stop, sink)
         if meaning.ends_here(job) and not stop.is_set():
             assert control is not None
             sw.flush(control)
-            _follow(document, writer.start, reporter, stop)
+            _follow(document, writer.start, reporter, stop, sink)
     summary.rows = sum(step.rows for step in summary.steps)
     summary.table = sink.table()
     summary.waiting = job.stream.results == "final" and (stop.is_set() or not meaning.ends_here(job))
+    summary.goes_on = job.stream.checkpoint is not None and not isinstance(job.source, schema.SocketSource)
     return summary.ended("stopped" if stop.is_set() else "finished")
 
 
@@ -204,13 +208,15 @@ def _memory_of(checked: Checked) -> Iterator[tuple[str | None, str | None]]:
             yield f"{folder}/checkpoint", f"{folder}/control"
 
 
-def _follow(document: Document, start: Callable[[], StreamingQuery], reporter: _Reporter, stop: threading.Event) -> None:
+def _follow(
+    document: Document, start: Callable[[], StreamingQuery], reporter: _Reporter, stop: threading.Event, sink: StreamSink
+) -> None:
     """Start a query and follow it; once more where it never got going. Spark asks a Python of its own for the shape of the state
     first, and gives it ten seconds to start, whatever else the machine has to do."""
     for left in reversed(range(_STARTS)):
         before = reporter.last
         try:
-            _watch(document, start(), reporter, stop)
+            _watch(document, start(), reporter, stop, sink)
             return
         except Exception as error:
             again = left and reporter.last == before and not stop.is_set() and "worker failed to connect back" in str(error)
@@ -218,14 +224,14 @@ def _follow(document: Document, start: Callable[[], StreamingQuery], reporter: _
                 raise
 
 
-def _watch(document: Document, query: StreamingQuery, reporter: _Reporter, stop: threading.Event) -> None:
+def _watch(document: Document, query: StreamingQuery, reporter: _Reporter, stop: threading.Event, sink: StreamSink) -> None:
     """Follow a query until it ends, or until `stop` is set."""
     note_owner(document, query.id)
     try:
         while not query.awaitTermination(0.25):
             reporter.tell(query)
             if stop.is_set():
-                _wait_for_the_batch(query, reporter)
+                _wait_for_the_batch(query, reporter, sink)
                 break
     finally:
         if query.isActive:
@@ -261,15 +267,17 @@ class _Reporter:
             self.on_step(step)
 
 
-def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter) -> None:
-    """Let the micro-batch that runs come to its end; what is cut off is done again by the next run, so this only saves work."""
-    before = reporter.last
+def _wait_for_the_batch(query: StreamingQuery, reporter: _Reporter, sink: StreamSink) -> None:
+    """Let the micro-batch that runs come to its end, so that what it wrote is told of; what is cut off is done again by the next
+    run. The one before may have ended untold, so the sink is asked which one runs."""
+    reporter.tell(query)
+    wanted = max(sink.begun, reporter.last + 1)
     pause = threading.Event()
     for _ in range(_GRACE_SECONDS * 10):
         if not query.isActive or not query.status["isTriggerActive"]:
             return
         reporter.tell(query)
-        if reporter.last > before:
+        if reporter.last >= wanted:
             return
         pause.wait(0.1)
 

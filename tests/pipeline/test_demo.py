@@ -20,7 +20,7 @@ pytest.importorskip("pyspark", reason="the demo's packages are not installed")
 from slidewise.errors import JobError
 from slidewise.pipeline import latest, load
 from slidewise.pipeline.demo import figures, play, report
-from slidewise.pipeline.demo.check import compare
+from slidewise.pipeline.demo.check import Verdict, compare
 from slidewise.pipeline.demo.play import read_results
 from slidewise.pipeline.demo.svg import nice_ticks
 
@@ -34,7 +34,7 @@ def outcome(spark, tmp_path_factory):
 
 def test_the_stream_is_equal_to_batch(outcome) -> None:
     assert outcome.verdict.differences == []
-    assert outcome.verdict.columns == 15
+    assert (outcome.verdict.columns, outcome.verdict.estimated_columns) == (15, 3)
     assert outcome.verdict.rows == outcome.summary.rows == outcome.summary.counts["in"]
     assert outcome.summary.counts["touched"] > 0
 
@@ -57,7 +57,7 @@ def test_the_report_needs_nothing_else(outcome) -> None:
     assert not re.search(r"(src|href|url\()\s*=?\s*[\"']?https?:", page)
     assert "<script" not in page
     assert page.count("<svg") == 6
-    assert "equal to the batch answer" in page
+    assert "× 12 results equal to the batch answer; 3 percentiles within " in page
     assert "NaN" not in page.replace("nan", "NaN").split("<svg", 1)[1].split("</svg>")[0]
 
 
@@ -92,6 +92,19 @@ def test_lateness_of_a_small_stream() -> None:
     found = figures.lateness(pa.table({"id": list("abcd"), "departed": departed, "landed": landed}))
     assert (found.out_of_order, found.most_minutes, found.behind) == (0.25, 240.0, 0.25)
     assert found.counts.sum() == 4
+
+
+def test_a_verdict_says_what_was_equal() -> None:
+    assert Verdict(1200, 12).sentence() == "1,200 flights × 12 results equal to the batch answer"
+    told = Verdict(1200, 15, estimated_columns=3, rank_error=0.00421)
+    assert told.sentence() == "1,200 flights × 12 results equal to the batch answer; 3 percentiles within 0.5%"
+    assert "within 0.5% of its rank" in told.estimated()
+
+
+def test_one_day_is_no_span() -> None:
+    first, last = datetime(2013, 1, 1, 5), datetime(2013, 1, 2, 1)
+    assert report._span(first, first.replace(hour=23)) == "1 January 2013"
+    assert report._span(first, last) == "1 January to 2 January 2013"
 
 
 def test_corrections_are_counted() -> None:

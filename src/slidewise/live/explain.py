@@ -152,7 +152,7 @@ def _kept_in(choice: Choice, step: Step) -> dict[str, Any]:
         "name": choice.algorithm,
         "structure": structure.told,
         "because": choice.reason,
-        "cost": "combines: " + ", ".join(f"{operation} {count}" for operation, count in structure.cost.items()),
+        "cost": "combines: " + ", ".join(f"{count} for {operation}" for operation, count in structure.cost.items()),
         "state": f"{structure.partials} {each} a key of n events" if structure.partials else "the events alone",
         "rejected": dict(choice.rejected),
     }

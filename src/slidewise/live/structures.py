@@ -19,22 +19,22 @@ class Structure:
 STRUCTURES = {
     "flatfat": Structure(
         "partials of runs of 8, 64, 512 ... events by rank: FlatFAT with wide nodes",
-        {"event": "1", "event d places late": "d, once a batch", "answer": "O(log n)"},
+        {"an event": "1", "one that comes d places late": "d (once a batch)", "an answer": "O(log n)"},
         "n / 7",
     ),
     "recalc": Structure(
         "the events alone, combined again for each answer",
-        {"event": "0", "event d places late": "0", "answer": "n - 1"},
+        {"an event": "0", "one that comes d places late": "0", "an answer": "n - 1"},
         "",
     ),
     "fiba": Structure(
         "a finger B-tree of the key's events by time",
-        {"event": "amortised O(1)", "event d places late": "amortised O(log d)", "answer": "O(log n)"},
+        {"an event": "amortised O(1)", "one that comes d places late": "amortised O(log d)", "an answer": "O(log n)"},
         "n + n / mu",
     ),
     "btree": Structure(
         "a B-tree of the key's events by time",
-        {"event": "amortised O(log n)", "event d places late": "amortised O(log n)", "answer": "O(log n)"},
+        {"an event": "amortised O(log n)", "one that comes d places late": "amortised O(log n)", "an answer": "O(log n)"},
         "n + n / mu",
     ),
 }

@@ -6,6 +6,7 @@ sketch: both answers must lie within its stated error of the true rank, which is
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,6 +32,8 @@ class Verdict:
     columns: int
     seconds: float = 0.0
     differences: list[str] = field(default_factory=list)
+    estimated_columns: int = 0
+    """Of the columns, how many are percentiles: estimates, which agree within an error."""
     rank_error: float = 0.0
     """The largest error in rank of any p95, in shares of the window."""
 
@@ -41,12 +44,18 @@ class Verdict:
     def sentence(self) -> str:
         if not self.equal:
             return f"differs from batch: {self.differences[0]}"
-        return f"{self.rows:,} flights × {self.columns} results: equal to the batch answer"
+        exact = self.columns - self.estimated_columns
+        told = f"{self.rows:,} flights × {exact} results equal to the batch answer"
+        return f"{told}; {self.estimated_columns} percentiles within {self._within()}" if self.estimated_columns else told
 
     def estimated(self) -> str:
         """On what cannot be equal to the last bit."""
-        told = f"the 95th percentile is estimated, and lies within {self.rank_error:.1%} of its rank"
+        told = f"the 95th percentile is estimated, and lies within {self._within()} of its rank"
         return f"{told} (promised: {RANK_ERROR:.2%} for 99 of 100)"
+
+    def _within(self) -> str:
+        """Rounded up: nothing lies beyond it."""
+        return f"{math.ceil(self.rank_error * 1000 - 1e-9) / 10:.1f}%"
 
 
 def compare(checked: Checked, flights: pa.Table, latest: pa.Table) -> Verdict:
@@ -64,6 +73,7 @@ def compare(checked: Checked, flights: pa.Table, latest: pa.Table) -> Verdict:
     for name in columns:
         if name.startswith(SKETCHED):
             worst = max(_rank_error(flights, table, name) for table in (batch, stream))
+            verdict.estimated_columns += 1
             verdict.rank_error = max(verdict.rank_error, worst)
             if worst > _MORE * RANK_ERROR:
                 verdict.differences.append(f"{name} is off by {worst:.1%} of the rank")

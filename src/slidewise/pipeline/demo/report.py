@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import escape
@@ -78,7 +79,7 @@ def _head(story: Story) -> str:
     estimated = f"<small>{escape(_sentence(story.verdict.estimated()))}.</small>" if story.verdict.equal else ""
     return (
         "<h1>Flights from New York, as a stream</h1>"
-        f"<p>{first:%-d %B} to {last:%-d %B %Y}. Each flight is an event dated at its <b>departure</b> and heard of when it "
+        f"<p>{_span(first, last)}. Each flight is an event dated at its <b>departure</b> and heard of when it "
         "<b>lands</b>: a short flight overtakes a long one, so events come late and out of order. For each of the three "
         "airports and each departure: the number of flights, mean and 95th percentile of the delay, the worst flight and the "
         "distinct destinations of the last 1, 6 and 24 hours.</p>"
@@ -162,7 +163,7 @@ def _settling(story: Story) -> str:
     last = steps[-1]
     end = max(numbers[-1] + 1, numbers[0] + 2)
     plot = Plot((numbers[0], end), _padded(values), size=_HALF, label="How one result settled")
-    plot.y_axis(title="mean delay of its 24 hours, minutes").x_axis(_whole(numbers[0], end), "micro-batch")
+    plot.y_axis(title="mean delay of its 24 hours, minutes").x_axis(_whole(numbers[0], max(numbers)), "micro-batch")
     points = list(zip(map(float, numbers), values))
     plot.line([*points, (float(end), values[-1])], "day", steps=True)
     titles = [f"micro-batch {n}: mean {value:.2f} min" for n, value in zip(numbers, values)]
@@ -204,7 +205,7 @@ def _throughput(story: Story) -> str:
     titles = ((n, rate, f"micro-batch {n}: {rows:,} flights in {seconds:.2f} s") for n, rate, rows, seconds in rates)
     plot.bars(((n, n + 1, 0, rate, title) for n, rate, title in titles), "plain", 0.6)
     seconds = sorted(seconds for _, _, seconds in steps)
-    middle = seconds[len(seconds) // 2]
+    middle = statistics.median(seconds)
     return _section(
         "Throughput",
         f"A micro-batch took {middle:.2f} s in the median, {seconds[-1]:.1f} s at most: the first ones start the workers and "
@@ -296,6 +297,10 @@ def _points(hours: np.ndarray, column: pa.ChunkedArray, flights: pa.ChunkedArray
             points.append((hour, math.nan))
         points.append((hour, value))
     return points
+
+
+def _span(first: datetime, last: datetime) -> str:
+    return f"{last:%-d %B %Y}" if first.date() == last.date() else f"{first:%-d %B} to {last:%-d %B %Y}"
 
 
 def _sentence(text: str) -> str:

@@ -89,7 +89,7 @@ def test_the_log_writes_events(batches, rows):
     """Four buckets share the 20,000 and the 200,000 rows of a micro-batch."""
     kept: dict = {}
     store = SimpleNamespace(read_head=lambda: kept.get("head"), write_head=lambda data: kept.update(head=data), read=kept.get,
-                            write=kept.__setitem__, remove=kept.pop)  # fmt: skip
+                            write=kept.__setitem__, remove=kept.pop, has_entries=lambda: bool(kept))  # fmt: skip
     table = pa.table({name: np.random.default_rng(1).integers(0, 1 << 60, rows) for name in ("card", "ts", "amount")})
     log, written = Log(store, label=0, buckets=4, signature=b""), []
     for k in range(batches):

@@ -35,10 +35,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who asks for the session is a Spark test, and need not say so twice."""
+    """Who asks for the session is a Spark test, and need not say so twice. Clusters come first: what stands last is shared out
+    among processes at the end, and each of them would start the same clusters."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
 
 
 @pytest.fixture(scope="session")

@@ -123,6 +123,19 @@ def main() -> None:
 
 
 def run(spark, root: Path, given: dict[str, str], suffix: str) -> None:
+    """On a busy machine Spark may wait in vain for the Python that it starts beside the driver: then the query starts again."""
+    from pyspark.errors import StreamingQueryException
+
+    for left in reversed(range(5)):
+        try:
+            once(spark, root, given, suffix)
+            break
+        except StreamingQueryException as error:
+            if not left or "worker failed to connect back" not in str(error):
+                raise
+
+
+def once(spark, root: Path, given: dict[str, str], suffix: str) -> None:
     import slidewise as sw
     from slidewise.engines.spark.counts import METRICS
 

@@ -269,10 +269,11 @@ def test_a_joined_pandas_frame_is_the_callers_own(on_write):
         frame = pd.DataFrame([[1, "a", 2.0, 7], [2, "b", 3.0, 8]], columns=["t", "k", "x", "k"], index=[5, 5])
         frame = frame.astype({"x": "Float64"})
         frame["when"] = pd.to_datetime([1, 2], utc=True)
+        frame["any"] = pd.Series([datetime(2024, 1, 1)] * 2, dtype=object, index=frame.index)
         before = frame.copy()
         out = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x"), "n": sw.count()})
         assert out.columns.tolist() == [*frame.columns, "s_9", "n_9"] and out.index.tolist() == [5, 5]
-        pd.testing.assert_frame_equal(out.iloc[:, :5], frame)
+        pd.testing.assert_frame_equal(out.iloc[:, :6], frame)
         out.iloc[0, 0] = 99
         out.iloc[0, 2] = -1.0
         pd.testing.assert_frame_equal(frame, before)

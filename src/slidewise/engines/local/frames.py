@@ -214,8 +214,9 @@ class PandasFrame:
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
         if pd.get_option("mode.copy_on_write") is True:
             joined = pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
-        else:  # concat would copy results too, which are new. Columns go by their places: names may be there twice
-            mine = [self.data.iloc[:, place].array.copy() for place in range(self.data.shape[1])]
+        else:  # concat would copy results too, which are new. Columns go by their places: names may be there twice. As Series
+            # they keep their types: pandas would take bare objects for the times they may be
+            mine = [column.copy() for _, column in self.data.items()]
             joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
         joined.columns = self.data.columns.append(pd.Index(list(found), name=self.data.columns.name))
         return self._like(joined)

@@ -33,8 +33,9 @@ PARTS, FEW_PARTS = 16, 4
 ROWS_A_PART, MANY_ROWS = 1 << 15, 1 << 18
 """Frames are cut into at most PARTS, of at least ROWS_A_PART rows; into no more than FEW_PARTS unless each has MANY_ROWS: a cut
 costs as much as some thousand rows."""
-BLOCK = 1 << 16
-"""Rows whose frames are found at a time where they are found while a pass runs: two arrays that fit the cache of a core."""
+BLOCK = 1 << 17
+"""Rows whose frames are found at a time where they are found while a pass runs: two arrays that fit the cache, and blocks long
+enough that threads seldom wait for each other's Python between them."""
 _ALL = np.zeros(0, np.uint8)
 
 

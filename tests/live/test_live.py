@@ -4,6 +4,7 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -236,6 +237,7 @@ KEYS = {
     "decimal64": pa.array([Decimal("1.1"), Decimal("2.2"), None], pa.decimal64(15, 1)),
     "float16": pa.array([np.float16(1.5), np.float16(2), None], pa.float16()),
     "run ends": pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", "b", None]),
+    "uuid": pa.array([UUID(int=7), UUID(int=8), None], pa.uuid()),
     "interval": pa.array([pa.MonthDayNano([1, 2, 3]), pa.MonthDayNano([0, 0, 5]), None]),
 }
 
@@ -267,9 +269,9 @@ def test_columns_that_cannot_be_pushed_are_named():
     ):
         with pytest.raises(InputError, match="2 columns named 'x'"):
             sw.Live(**asked).push(frame)
-    ids = pa.array([b"0" * 16], pa.uuid())
+    lists = pa.ExtensionArray.from_storage(pa.opaque(pa.list_(pa.int64()), "lists", "us"), pa.array([[1]]))
     with pytest.raises(InputTypeError, match="key column 'k'"):
-        sw.Live(**asked).push(pa.table({"k": ids, "t": [1], "x": [1]}))
+        sw.Live(**asked).push(pa.table({"k": lists, "t": [1], "x": [1]}))
     live = sw.Live(**asked)
     live.push({"k": "a", "t": 1, "x": 1})
     with pytest.raises(InputTypeError, match="column 'x'"):

@@ -46,7 +46,9 @@ def kept_as(name: str, kind: pa.DataType, key: bool) -> pa.DataType:
     if pa.types.is_binary_view(kind):
         return pa.binary()
     if key and isinstance(kind, pa.BaseExtensionType):
-        raise InputTypeError(f"the key column {name!r} is {kind}, which Live does not compare; cast it to {kind.storage_type}")
+        stored = kind.storage_type
+        if pa.types.is_nested(stored) or kept_as(name, stored, key) != stored:
+            raise InputTypeError(f"the key column {name!r} is {kind}, which Live does not compare; cast it to {stored}")
     if key and pa.types.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
     return pa.float32() if key and pa.types.is_float16(kind) else kind

@@ -288,6 +288,15 @@ def test_other_columns_of_pandas_may_be_anything_and_sparse_ones_are_read():
     assert live.query() == {"s_10": 3}
 
 
+def test_time_and_key_may_be_levels_of_the_index_of_pandas():
+    frame = pd.DataFrame({"t": [1, 2, 3], "k": ["a", "b", "a"], "x": [1, 2, 4]})
+    asked = dict(windows=[10], aggs={"s": sw.sum("x")}, by="k", time="t")
+    for levels in ("t", ["k", "t"]):
+        live = sw.Live(**asked)
+        live.push(frame.set_index(levels))
+        assert live.query("a") == {"s_10": 5} and live.query("b") == {"s_10": 2}
+
+
 @pytest.mark.parametrize("time", [float("inf"), float("-inf"), float("nan"), np.float64("inf")])
 def test_a_time_that_is_no_finite_number_is_refused_at_push(time):
     live = sw.Live(windows=[10], aggs={"n": sw.count()}, time="t", schema=[("t", pa.float64())])

@@ -8,7 +8,7 @@ from slidewise.planner.inputs import plain
 
 
 def as_table(events, columns: list[str]) -> pa.Table:
-    """Events as Arrow; of a pandas frame only these columns, whatever Arrow thinks of the others."""
+    """Events as Arrow; of a pandas frame only these columns and levels of the index, whatever Arrow thinks of the others."""
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):
@@ -16,6 +16,8 @@ def as_table(events, columns: list[str]) -> pa.Table:
     if hasattr(events, "__arrow_c_stream__"):
         pandas = type(events).__module__.startswith("pandas.") and hasattr(events, "columns")
         if pandas:
+            if levels := [name for name in events.index.names if name in columns and name not in events.columns]:
+                events = events.reset_index(levels)  # as in `rolling`, a column may be a level of the index
             check_columns(columns, list(events.columns))
         try:
             if pandas:

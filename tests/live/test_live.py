@@ -392,6 +392,33 @@ def test_damaged_and_foreign_snapshots_are_refused():
         sw.Live.from_bytes(sw.Window(sw.count(), time_dtype="i8").to_bytes(), **ASKED)
 
 
+def test_bytes_are_not_read_with_other_types_than_they_were_stored_with():
+    asked = dict(windows=[10], aggs={"n": sw.count()}, time="t")
+    live = sw.Live(**asked)
+    live.push({"t": 1})
+    data = live.to_bytes()
+    assert sw.Live.from_bytes(data, **asked, schema=[("t", pa.int64())]).query() == {"n_10": 1}
+    with pytest.raises(StateError, match=r"t int64.*t double"):
+        sw.Live.from_bytes(data, **asked, schema=[("t", pa.float64())])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"id": 5}, "id= takes names"),
+        ({"id": ["i", "i"]}, "id= names a column twice"),
+        ({"watermark": -1}, "watermark must be at least zero"),
+        ({"watermark": True}, "watermark must be text"),
+        ({"watermark": 5, "keep": [1]}, "keep must be text"),
+        ({"keep": 5}, "give both"),
+        ({"ttl": "soon"}, "ttl"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_first_event(wrong, said):
+    with pytest.raises((InputError, InputTypeError), match=said):
+        sw.Live(windows=[10], aggs={"n": sw.count()}, time="t", **wrong)
+
+
 def test_an_operator_without_a_name_or_a_description_cannot_be_stored():
     """Nothing would tell its snapshots from another's."""
 

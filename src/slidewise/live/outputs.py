@@ -41,10 +41,10 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     return found
 
 
-def _by_column(name: str, kind: pa.DataType, *more: pa.DataType) -> pa.DataType | None:
+def _by_column(name: str, kind: pa.DataType, *others: pa.DataType) -> pa.DataType | None:
     """What the types of the columns alone decide, for the library's interpreted operators."""
     if name == "naive_bayes":
-        return pa.list_(pa.struct([("label", kind), ("feature", *more), ("count", pa.int64())]))
+        return pa.list_(pa.struct([("label", kind), ("feature", others[0]), ("count", pa.int64())]))
     if name in ("collect", "collect_distinct", "top_k"):
         return pa.list_(kind)
     if name in FLOATS and not pa.types.is_null(kind):

@@ -4,6 +4,7 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -236,6 +237,7 @@ KEYS = {
     "decimal64": pa.array([Decimal("1.1"), Decimal("2.2"), None], pa.decimal64(15, 1)),
     "float16": pa.array([np.float16(1.5), np.float16(2), None], pa.float16()),
     "run ends": pa.RunEndEncodedArray.from_arrays([1, 2, 3], ["a", "b", None]),
+    "uuid": pa.array([UUID(int=7), UUID(int=8), None], pa.uuid()),
     "interval": pa.array([pa.MonthDayNano([1, 2, 3]), pa.MonthDayNano([0, 0, 5]), None]),
 }
 
@@ -267,9 +269,9 @@ def test_columns_that_cannot_be_pushed_are_named():
     ):
         with pytest.raises(InputError, match="2 columns named 'x'"):
             sw.Live(**asked).push(frame)
-    ids = pa.array([b"0" * 16], pa.uuid())
+    lists = pa.ExtensionArray.from_storage(pa.opaque(pa.list_(pa.int64()), "lists", "us"), pa.array([[1]]))
     with pytest.raises(InputTypeError, match="key column 'k'"):
-        sw.Live(**asked).push(pa.table({"k": ids, "t": [1], "x": [1]}))
+        sw.Live(**asked).push(pa.table({"k": lists, "t": [1], "x": [1]}))
     live = sw.Live(**asked)
     live.push({"k": "a", "t": 1, "x": 1})
     with pytest.raises(InputTypeError, match="column 'x'"):
@@ -284,6 +286,15 @@ def test_other_columns_of_pandas_may_be_anything_and_sparse_ones_are_read():
     live = sw.Live(windows=[10], aggs={"s": sw.sum("x")}, time="t")
     live.push(frame)
     assert live.query() == {"s_10": 3}
+
+
+def test_time_and_key_may_be_levels_of_the_index_of_pandas():
+    frame = pd.DataFrame({"t": [1, 2, 3], "k": ["a", "b", "a"], "x": [1, 2, 4]})
+    asked = dict(windows=[10], aggs={"s": sw.sum("x")}, by="k", time="t")
+    for levels in ("t", ["k", "t"]):
+        live = sw.Live(**asked)
+        live.push(frame.set_index(levels))
+        assert live.query("a") == {"s_10": 5} and live.query("b") == {"s_10": 2}
 
 
 @pytest.mark.parametrize("time", [float("inf"), float("-inf"), float("nan"), np.float64("inf")])
@@ -379,6 +390,33 @@ def test_damaged_and_foreign_snapshots_are_refused():
         sw.Live.from_bytes(data, **{**ASKED, "aggs": {"n": sw.count()}})
     with pytest.raises(StateError, match="live"):
         sw.Live.from_bytes(sw.Window(sw.count(), time_dtype="i8").to_bytes(), **ASKED)
+
+
+def test_bytes_are_not_read_with_other_types_than_they_were_stored_with():
+    asked = dict(windows=[10], aggs={"n": sw.count()}, time="t")
+    live = sw.Live(**asked)
+    live.push({"t": 1})
+    data = live.to_bytes()
+    assert sw.Live.from_bytes(data, **asked, schema=[("t", pa.int64())]).query() == {"n_10": 1}
+    with pytest.raises(StateError, match=r"t int64.*t double"):
+        sw.Live.from_bytes(data, **asked, schema=[("t", pa.float64())])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"id": 5}, "id= takes names"),
+        ({"id": ["i", "i"]}, "id= names a column twice"),
+        ({"watermark": -1}, "watermark must be at least zero"),
+        ({"watermark": True}, "watermark must be text"),
+        ({"watermark": 5, "keep": [1]}, "keep must be text"),
+        ({"keep": 5}, "give both"),
+        ({"ttl": "soon"}, "ttl"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_first_event(wrong, said):
+    with pytest.raises((InputError, InputTypeError), match=said):
+        sw.Live(windows=[10], aggs={"n": sw.count()}, time="t", **wrong)
 
 
 def test_an_operator_without_a_name_or_a_description_cannot_be_stored():

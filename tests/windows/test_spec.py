@@ -56,6 +56,9 @@ def test_other_lengths_of_time():
         (sw.tumbling("1d"), "tumbling_1d"),
         (sw.session("30m"), "session_30m"),
         (sw.delta("price", 5), "delta_price_5"),
+        (sw.delta("price", 1_234_567), "delta_price_1234567"),
+        (sw.delta("price", 1e6), "delta_price_1e+06"),
+        (sw.time(1234.5678), "1234.5678"),
         (sw.punctuation("end"), "punctuation_end"),
         (sw.lifetime(), "lifetime"),
         (sw.rows(10, slide=5), "10r_slide_5"),
@@ -65,6 +68,11 @@ def test_other_lengths_of_time():
 def test_labels(window, label):
     assert list(named_windows([window])) == [label]
     assert list(named_windows({"mine": window})) == ["mine"]
+
+
+def test_windows_that_are_nearly_as_long_have_names_of_their_own():
+    windows = [1.0000001, 1.0000002, sw.delta("price", 2**53), sw.delta("price", 2**53 + 1)]
+    assert len(named_windows(windows)) == 4
 
 
 def test_an_origin_goes_to_windows_that_have_none():

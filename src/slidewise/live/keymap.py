@@ -119,13 +119,20 @@ class KeyMap:
 
 
 def _distinct(column: pa.Array) -> tuple[np.ndarray, list]:
+    column = _stored(column)
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), _values(encoded.dictionary)
 
 
+def _stored(column: pa.Array) -> pa.Array:
+    """What an extension type stores (uuid: bytes): Arrow compares only that."""
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
 def _values(column: pa.Array) -> list:
+    column = _stored(column)
     if is_ticks(column.type):  # instants of any unit, exactly
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
     values = column.to_pylist()
@@ -135,6 +142,8 @@ def _values(column: pa.Array) -> list:
 
 
 def _arrow(values: list, kind: pa.DataType) -> pa.Array:
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, _arrow(values, kind.storage_type))
     if is_ticks(kind):
         return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     return pa.array([float("nan") if value is NAN else value for value in values], kind)

@@ -35,7 +35,8 @@ from slidewise.live.rows import Rows, check_dict
 from slidewise.live.snapshot import pack, told_apart, unpack
 from slidewise.live.spec import StreamSpec, stream_spec
 from slidewise.planner.inputs import ORDERED, is_ordered, plain
-from slidewise.planner.request import request
+from slidewise.planner.request import column_names, request
+from slidewise.windows import spec as windows_
 from slidewise.windows.bounds import sides
 
 KIND = "live"
@@ -82,10 +83,13 @@ class Live:
             exclude_current=exclude_current,
             emit="latest",
         )
+        for name, length in (("watermark", watermark), ("keep", keep), ("ttl", ttl)):
+            if length is not None:
+                windows_._length(length, name, zero=True)
+        if watermark is None and keep is not None:
+            raise InputError("keep= says how far behind the watermark= events are taken in; give both")
         self._options: dict[str, Any] = {"id": id, "watermark": watermark, "keep": keep, "ttl": ttl}
-        self._columns = list(self._request.needed) + [
-            name for name in ([id] if isinstance(id, str) else id or ()) if name not in self._request.needed
-        ]
+        self._columns = list(dict.fromkeys([*self._request.needed, *column_names("id", id)]))
         self._engine: Keyed | None = None
         self._asked: Asked | None = None
         self._pending: list[dict] = []
@@ -180,8 +184,6 @@ class Live:
             if is_ordered(schema.field(name).type):
                 raise InputTypeError(f"column {name!r} has ordered categories, which Live knows no order of; push text or codes")
         kinds = pa.schema([pa.field(n, kept_as(n, schema.field(n).type, n in self._request.by)) for n in self._columns])
-        if self._options["watermark"] is None and self._options["keep"] is not None:
-            raise InputError("keep= says how far behind the watermark= events are taken in; give both")
         spec = stream_spec(self._request, kinds, late="correct", arrival=True, **self._options)
         self._engine = Keyed(spec)
         self._engine.emission = self._asked = Asked(spec, self._engine)
@@ -358,6 +360,11 @@ class Live:
                 entry.validate(full=True)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise StateError(f"stored state is damaged: {error}") from error
+            if live._engine is not None and live._engine.spec.schema != schema:
+                raise StateError(
+                    f"this state was stored with the columns {_said(schema)}, and is to be read with "
+                    f"{_said(live._engine.spec.schema)}; leave out schema=, or give the same"
+                )
             try:
                 live._begin(schema)
             except (InputError, InputTypeError) as error:
@@ -434,6 +441,10 @@ class Asked(Emission):
 
     def dropped(self, slots):
         self.late.dropped(slots)
+
+
+def _said(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
 def _schema_bytes(spec: StreamSpec) -> bytes:

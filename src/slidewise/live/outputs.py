@@ -23,7 +23,7 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
         return inputs[like].arrow
     if op.compiled:
         return _layout_type(op.result)
-    found = _by_column(op.name, plain(inputs[0].arrow)) if op.operator.own and inputs else None
+    found = _by_column(op.name, *(plain(i.arrow) for i in inputs)) if op.operator.own and inputs else None
     if found is not None:
         return found
     samples = [tuple(_sample(plain(i.arrow)) for i in inputs)] * 2
@@ -41,8 +41,10 @@ def result_type(op: TypedOperator, inputs: tuple[Input, ...]) -> pa.DataType:
     return found
 
 
-def _by_column(name: str, kind: pa.DataType) -> pa.DataType | None:
-    """What the type of the column alone decides, for the library's interpreted operators."""
+def _by_column(name: str, kind: pa.DataType, *others: pa.DataType) -> pa.DataType | None:
+    """What the types of the columns alone decide, for the library's interpreted operators."""
+    if name == "naive_bayes":
+        return pa.list_(pa.struct([("label", kind), ("feature", others[0]), ("count", pa.int64())]))
     if name in ("collect", "collect_distinct", "top_k"):
         return pa.list_(kind)
     if name in FLOATS and not pa.types.is_null(kind):
@@ -66,7 +68,7 @@ def _by_column(name: str, kind: pa.DataType) -> pa.DataType | None:
 
 def frame_type(op: TypedOperator, inputs: tuple[Input, ...], some: bool) -> pa.DataType | None:
     """The type of an operator's results on a frame; None where results tell better than an example would, and there are some."""
-    found = _by_column(op.name, plain(inputs[0].arrow)) if op.operator.own and inputs else None
+    found = _by_column(op.name, *(plain(i.arrow) for i in inputs)) if op.operator.own and inputs else None
     if found is not None or some:
         return found
     try:

@@ -8,7 +8,7 @@ from slidewise.planner.inputs import plain
 
 
 def as_table(events, columns: list[str]) -> pa.Table:
-    """Events as Arrow; of a pandas frame only these columns, whatever Arrow thinks of the others."""
+    """Events as Arrow; of a pandas frame only these columns and levels of the index, whatever Arrow thinks of the others."""
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):
@@ -16,6 +16,8 @@ def as_table(events, columns: list[str]) -> pa.Table:
     if hasattr(events, "__arrow_c_stream__"):
         pandas = type(events).__module__.startswith("pandas.") and hasattr(events, "columns")
         if pandas:
+            if levels := [name for name in events.index.names if name in columns and name not in events.columns]:
+                events = events.reset_index(levels)  # as in `rolling`, a column may be a level of the index
             check_columns(columns, list(events.columns))
         try:
             if pandas:
@@ -46,7 +48,9 @@ def kept_as(name: str, kind: pa.DataType, key: bool) -> pa.DataType:
     if pa.types.is_binary_view(kind):
         return pa.binary()
     if key and isinstance(kind, pa.BaseExtensionType):
-        raise InputTypeError(f"the key column {name!r} is {kind}, which Live does not compare; cast it to {kind.storage_type}")
+        stored = kind.storage_type
+        if pa.types.is_nested(stored) or kept_as(name, stored, key) != stored:
+            raise InputTypeError(f"the key column {name!r} is {kind}, which Live does not compare; cast it to {stored}")
     if key and pa.types.is_decimal(kind) and kind.bit_width < 128:
         return pa.decimal128(kind.precision, kind.scale)
     return pa.float32() if key and pa.types.is_float16(kind) else kind

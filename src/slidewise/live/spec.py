@@ -16,7 +16,7 @@ from slidewise.live.outputs import result_type
 from slidewise.live.structures import KEPT, LATE_TREES
 from slidewise.planner.inputs import Input, input_of, plain, suited
 from slidewise.planner.ladder import Choice, Task, choose
-from slidewise.planner.request import Output, Request
+from slidewise.planner.request import Output, Request, column_names
 from slidewise.planner.sharing import View, grouped
 from slidewise.windows import spec as windows_
 from slidewise.windows.bounds import room
@@ -252,7 +252,7 @@ def stream_spec(
             'late="correct" gives results again, and results="final" gives each once; take results="eager", '
             'or late="side" or "drop"'
         )
-    ids = (id,) if isinstance(id, str) else tuple(id or ())
+    ids = column_names("id", id)
     for name in ids:
         if name not in schema.names:
             raise InputError(f"id: no column {name!r} in the data; it has {', '.join(map(repr, schema.names))}")

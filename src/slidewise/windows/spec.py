@@ -133,7 +133,7 @@ def delta(column: str, width) -> Window:
         raise InputError("delta: width must be a number that fits a float") from None
     if not number >= 0:
         raise InputError(f"delta: width must be a number of at least 0, not {width!r}")
-    return Window("delta", Length(width, False, f"{number:g}"), column=_name(column, "delta"))
+    return Window("delta", Length(width, False, _written(width)), column=_name(column, "delta"))
 
 
 def punctuation(column: str) -> Window:
@@ -186,7 +186,7 @@ def _length(value, what: str, zero: bool = False) -> Length:
     elif isinstance(value, Real) and not isinstance(value, bool):
         number: Any = value
         whole = int(number) if isinstance(value, Integral) or float(number).is_integer() else float(number)
-        length = Length(whole, False, f"{whole:g}" if isinstance(whole, float) else str(whole))
+        length = Length(whole, False, _written(whole) if isinstance(whole, float) else str(whole))
     else:
         raise InputTypeError(f'{what} must be text such as "1h", a timedelta or a number, not {value!r}')
     if not length.value >= 0 or (length.value == 0 and not zero) or length.value == float("inf"):
@@ -195,6 +195,14 @@ def _length(value, what: str, zero: bool = False) -> Length:
             f"{'' if length.value != float('inf') else ' and finite (sw.lifetime() has no end)'}, not {value!r}"
         )
     return length
+
+
+def _written(number) -> str:
+    """A number in as few digits as say it: other numbers have other names."""
+    short = f"{float(number):g}"
+    if float(short) == number:
+        return short
+    return str(int(number)) if number == int(number) else repr(float(number))
 
 
 def _maybe(value, what: str, zero: bool = False) -> Length | None:

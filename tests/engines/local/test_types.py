@@ -280,3 +280,22 @@ def test_a_joined_pandas_frame_is_the_callers_own(on_write):
         again = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x")})
         frame.iloc[0, 0] = 77
         assert again["t"].tolist() == [1, 2]
+
+
+LABELS = {
+    "int8": pa.array([1, None, 2], pa.int8()),
+    "uint64": pa.array([2**63, None, 2], pa.uint64()),
+    "timestamp": pa.array([1, None, 2], pa.timestamp("ms", "Europe/Berlin")),
+    "decimal": pa.array([decimal.Decimal("1.1"), None, decimal.Decimal("22.2")], pa.decimal128(5, 1)),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS.keys())
+def test_a_model_has_the_types_of_its_columns_whatever_the_rows(labels):
+    table = pa.table({"t": [1, 2, 3], "x": labels, "y": ["p", "q", "p"]})
+    kind = pa.list_(pa.struct([("label", labels.type), ("feature", pa.string()), ("count", pa.int64())]))
+    for rows in (table, table.slice(0, 0), table.slice(1, 1)):
+        found = sw.rolling(rows, time="t", windows={"w": 9}, aggs={"m": sw.naive_bayes("x", "y")})["m_w"]
+        assert found.type == kind
+        wanted = {label: 1 for label in rows["x"].to_pylist() if label is not None}
+        assert not len(rows) or {entry["label"]: entry["count"] for entry in found.to_pylist()[-1]} == wanted

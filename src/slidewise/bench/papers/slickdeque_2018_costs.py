@@ -95,7 +95,7 @@ def _boxes(axes, rows: list[Row]) -> None:
 def plots_14(rows: list[Row]) -> list[Plot]:
     title = f"Figure 14: latency of an answer, windows of {rows[0]['window']:,}"
     return [
-        Plot([Panel("quartiles, least and greatest; triangle: mean", x_label=" ", y_label="ns", draw=_boxes)], title)
+        Plot([Panel("quartiles, least and greatest; triangle: mean (others: Sum)", x_label=" ", y_label="ns", draw=_boxes)], title)
     ]
 
 

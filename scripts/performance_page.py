@@ -80,8 +80,11 @@ def allocators(results: list[Result]) -> str:
     """Whether what is freed is kept; results without a commit are older than the note of it."""
     known = [bool(result.settings) for result in results if "commit" in result.versions]
     if not any(known):
-        where = "Allocators were as they are" + ("," if known else ", or it was not noted,")
-        return f"{where} for all systems alike: large frames come on fresh pages, which the system zeroes at the first touch."
+        noted = "" if len(known) == len(results) else ", as far as it was noted"
+        return (
+            f"Allocators are as they come{noted}, for all systems alike: large frames come on fresh pages, which the system\n"
+            "  zeroes at the first touch."
+        )
     where = "All suites" if len(known) == len(results) and all(known) else "Suites with settings below"
     return (
         f"{where} ran with allocators that keep what is freed, for all systems alike: large frames would else come on\n  fresh "

@@ -106,7 +106,12 @@ def claims_12(rows: list[Row]) -> list[Claim]:
             f"the classic tree's mean is {span(list(mean.values()))} the finger tree's"
             + (f"; behind at {'; '.join(behind)}" if behind else ""),
             [r > 1 for r in mean.values()],
-            "At a quarter of the window both repair nearly the whole height, and fingers have two spines to keep beside it.",
+            reasons(
+                (any(r <= 1 for (_, _, d), r in mean.items() if d), "At a quarter of the window both repair nearly the whole "
+                 "height, and fingers have two spines to keep beside it."),
+                (any(r <= 1 for (_, _, d), r in mean.items() if not d), "In order, a mean holds the rare rounds that restructure "
+                 "or that the machine interrupted."),
+            ),
         ),
         claim(
             "d = 0, sum and geomean: the worst cases of classic and finger trees are similar",

@@ -18,7 +18,8 @@ import front_table
 
 from slidewise import bench
 from slidewise.bench import plots, records
-from slidewise.bench.suite import HOLDS, Claim, Result, View, picked, values
+from slidewise.bench.rolling import COLUMN
+from slidewise.bench.suite import HOLDS, Claim, Result, Row, View, picked, values
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "performance" / "results"
@@ -33,16 +34,8 @@ their rows.
 - `make bench` runs all suites at their short sizes and leaves one page, `bench-results/report.html`;
   `slidewise bench daba-2015-table-1` runs one at its full size, `slidewise bench daba-2015` all of a paper,
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
-- Times are the best of several turns on the machines below; ratios are taken within one run. Combines are counted, not timed: those
-  figures hold on any machine.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
-- The machines are virtual ones whose hosts hand out memory on first touch, which makes a fresh page many times as dear as usual,
-  and take back what a process frees: without allocators that keep what is freed, frames of 10 million rows are mostly page
-  faults. Which suites ran with such settings, for all systems alike, is said below; those that ran without carry some of that cost.
-- pandas in `rolling` is measured in two ways: as it is by default, where both sides give back a copy of the frame with one more
-  column, and, "column only", giving back just the column, with copy-on-write, which spares Slidewise the copy. Results without
-  rows of that name are of the second kind alone: by default, sums and means over 1 M rows gain less than they say.
 """
 
 PAPERS = {
@@ -58,7 +51,7 @@ PAPERS = {
 def page(results: list[Result], figures: dict[str, list[str]]) -> str:
     order = {name: place for place, name in enumerate(bench.SUITES)}
     results = sorted(results, key=lambda result: order.get(result.suite, len(order)))
-    parts = [HEAD, surroundings(results), summary(results), does_not_hold(results)]
+    parts = [HEAD + how(results), surroundings(results), summary(results), does_not_hold(results)]
     for paper, title in PAPERS.items():
         mine = [r for r in results if paper_of(r) == paper]
         if mine:
@@ -71,13 +64,53 @@ def paper_of(result: Result) -> str:
     return next((paper for paper in PAPERS if paper and result.suite.startswith(f"{paper}-")), "")
 
 
+def how(results: list[Result]) -> str:
+    """More of the head: what depends on which results there are."""
+    one = len({machine(result) for result in results}) == 1
+    told = [
+        f"Times are the best of several turns on the machine{'s' * (not one)} below; ratios are taken within one run. Combines are "
+        "counted, not timed:\n  those figures hold on any machine.",
+        allocators(results),
+        *[two_ways(result.rows) for result in results if result.suite == "rolling"],
+    ]
+    return "".join(f"- {sentence}\n" for sentence in told)
+
+
+def allocators(results: list[Result]) -> str:
+    """Whether what is freed is kept; results without a commit are older than the note of it."""
+    known = [bool(result.settings) for result in results if "commit" in result.versions]
+    if not any(known):
+        noted = "" if len(known) == len(results) else ", as far as it was noted"
+        return (
+            f"Allocators are as they come{noted}, for all systems alike: large frames come on fresh pages, which the system\n"
+            "  zeroes at the first touch."
+        )
+    where = "All suites" if len(known) == len(results) and all(known) else "Suites with settings below"
+    return (
+        f"{where} ran with allocators that keep what is freed, for all systems alike: large frames would else come on\n  fresh "
+        "pages, which the system zeroes at the first touch."
+    )
+
+
+def two_ways(rows: list[Row]) -> str:
+    both = COLUMN in values(rows, "system")
+    return (
+        'pandas in `rolling` is measured in two ways: as it is by default, where both sides give back a copy of the frame with\n'
+        '  one more column, and, "column only", giving back just the column, with copy-on-write, which spares Slidewise the copy.'
+        if both
+        else "pandas in `rolling` gives back just the column, and copy-on-write spares Slidewise a copy of the frame: by default, "
+        "sums and\n  means over 1 M rows gain less."
+    )
+
+
+def machine(result: Result) -> str:
+    found = result.machine
+    cores = f"{found['cores']} core{'s' * (found['cores'] != 1)}"
+    return f"{found['processor']}, {cores}, {found.get('memory_mb', 0) / 1024:.0f} GB, {found['system']}"
+
+
 def surroundings(results: list[Result]) -> str:
     """Machines, versions and settings of the allocators: those of most suites, then which suites had others."""
-
-    def machine(result: Result) -> str:
-        found = result.machine
-        cores = f"{found['cores']} core{'s' * (found['cores'] != 1)}"
-        return f"{found['processor']}, {cores}, {found.get('memory_mb', 0) / 1024:.0f} GB, {found['system']}"
 
     def versions(result: Result) -> str:
         return ", ".join(f"{name} {version}" for name, version in result.versions.items())

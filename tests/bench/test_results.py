@@ -12,7 +12,7 @@ import pytest
 
 from slidewise import bench
 from slidewise.bench import compare, plots, records, report
-from slidewise.bench.suite import HOLDS, Claim, Panel, Plot, Suite, View, claim
+from slidewise.bench.suite import HOLDS, Claim, Panel, Plot, Result, Suite, View, claim
 from slidewise.errors import InputError
 
 ROWS = [
@@ -373,6 +373,27 @@ def test_the_page_of_a_folder(tmp_path, monkeypatch, capsys):
     assert "their time over ours" in (tmp_path / "README.md").read_text(encoding="utf-8")
     told = capsys.readouterr().out
     assert "2 full-size results" in told and "as they were filed before" in told
+
+
+def test_the_words_of_the_page_follow_the_results(monkeypatch):
+    """One run on one machine is not told as several, nor settings and columns that it has not."""
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.syspath_prepend(str(root / "scripts"))
+    import performance_page
+
+    def result(suite: str, system: str, settings: dict, cores: int = 2, **versions: str) -> Result:
+        machine = {"processor": "P", "cores": cores, "memory_mb": 1024, "system": "S"}
+        return Result(suite, "", False, [{"system": system}], [], 1.0, versions=versions, machine=machine, settings=settings)
+
+    run = [result("rolling", "pandas, column only", {}, commit="a"), result("memory", "x", {}, commit="a")]
+    told = performance_page.how(run) + performance_page.surroundings(run)
+    assert "on the machine below" in told and "two ways" in told and "allocators as they are." in told
+    assert not any(word in told for word in ("machines", "as far as it was noted", "keep what is freed", "as old as these"))
+    older = [result("rolling", "pandas", {}, 1), result("memory", "x", {"MALLOC_MMAP_MAX_": "0"}, commit="a")]
+    told = performance_page.how(older) + performance_page.surroundings(older)
+    assert "on the machines below" in told and "two ways" not in told and "gain less" in told
+    assert "Suites with settings below" in told and "as old as these" in told
+    assert "All suites" in performance_page.how(older[1:]) and "as far as it was noted" in performance_page.how(older[:1])
 
 
 def test_what_does_not_hold_is_explained():

@@ -240,6 +240,23 @@ def test_the_greatest_latency(daba, verdict):
     assert holds(claims, "spikes of latency") == "partly", "five times is no walk through the window"
 
 
+def test_what_the_clock_cannot_tell_is_no_lead():
+    def rows(median: float, sums: float) -> list[Row]:
+        return [
+            {"function": f, "algorithm": a, "label": a, "window": 1024, "figure": word, "ns": ns if word == "greatest" else median}
+            for f in ("sum", "max")
+            for a, ns in {"slick_deque": 100.0, "daba": 400.0 * (sums if f == "sum" else 1), "two_stacks": 9000.0}.items()
+            for word in ("median", "greatest")
+        ]
+
+    lowest, same = "lowest least, greatest", "nearly identical"
+    found = slickdeque_2018_costs.claims_14(rows(0.0, 1.0))
+    assert holds(found, lowest) == "yes" and any("in 2 of 2 figures; 2 more are nothing" in claim.here for claim in found)
+    assert holds(found, same) == holds(found, "75 % on average") == "yes"
+    assert holds(slickdeque_2018_costs.claims_14(rows(0.0, 0.2)), lowest) == "partly"
+    assert holds(slickdeque_2018_costs.claims_14(rows(0.0, 0.2)), same) == "partly"
+
+
 def test_memory_as_much_as_naive_is_not_less():
     rows = [
         {"function": f, "algorithm": a, "label": a, "window": 64, "megabytes": mb, "bytes_an_event": 1.0, "partials": alive}
@@ -331,7 +348,7 @@ def test_latencies_of_fingers():
     def rows(classic):
         return [
             {"operator": o, "algorithm": f"b{kind}{arity}", "d": d, **{c: classic(c) if kind == "classic" else 1.0 for c in (
-                "min_ns", "p50_ns", "p99_9_ns", "max_ns")}}
+                "min_ns", "p50_ns", "p99_9_ns", "max_ns", "mean_ns")}}
             for o in ("sum", "bloom") for kind in ("classic", "finger") for arity in (2, 4, 8) for d in (0, 2**20)
         ]  # fmt: skip
 
@@ -341,6 +358,20 @@ def test_latencies_of_fingers():
     rare = fiba_2019_rounds.claims_12(rows(lambda column: 3.0 if column == "p99_9_ns" else 1.0))
     assert holds(rare, "both have similar") == "partly"
     assert holds(fiba_2019_rounds.claims_12(rows(lambda column: 2.5)), "worst cases") == "no"
+    assert [holds(c, "average latency") for c in (rare, fiba_2019_rounds.claims_12(rows(lambda column: 2.5)))] == ["no", "yes"]
+
+
+@pytest.mark.parametrize(("section", "verdict"), [((2, 3, 4), "yes"), ((4, 3, 2), "partly"), ((1, 1, 1), "no")])
+def test_larger_nodes_make_longer_steps(section, verdict):
+    """A round that grows by one level after so many doublings of the distance, for each arity."""
+    rows = [
+        {"operator": "sum", "algorithm": f"b{kind}{arity}", "n": 2**22, "d": d, "throughput": 1.0,
+         "combines": 1.2 ** ((d or 1).bit_length() // length)}
+        for kind in ("finger", "classic") for arity, length in zip((2, 4, 8), section) for d in fiba_2019.distances(2**22, 1)
+    ]  # fmt: skip
+    assert holds(fiba_2019.claims_11(rows), "step-like") == verdict
+    few = [row for row in rows if row["d"] in fiba_2019.distances(2**22, 4)]
+    assert holds(fiba_2019.claims_11(few), "step-like") == "unmeasured"
 
 
 @pytest.mark.parametrize(("bloom", "verdict"), [(1.0, "partly"), (0.4, "yes"), (0.1, "partly")])

@@ -5,6 +5,7 @@ over a window of n, every insert d places from the young end (tree_rounds.py).
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from slidewise.bench.papers import trees
 from slidewise.bench.papers.curves import is_logarithmic, log_fit, span
@@ -26,7 +27,7 @@ class Distance:
     shapes: tuple[Tree, ...] = (*FINGERS, *CLASSIC)
 
 
-FULL_11 = Distance(THREE, 2**22, 4, 0.05)
+FULL_11 = Distance(THREE, 2**22, 1, 0.05)
 QUICK_11 = Distance(("sum", "bloom"), 2**16, 4, 0.01, TWO)
 TINY_11 = Distance(("sum",), 2**10, 3, 0.001, TWO)
 
@@ -139,6 +140,7 @@ def claims_11(rows: list[Row]) -> list[Claim]:
             "make its way to the root cheaper than the paper's pointers.",
         ),
         _logarithm(rows, arities),
+        _steps(rows, arities),
         _uptick(found, names, arities, ends),
         _best_arity(rows, names, arities),
     ]
@@ -173,6 +175,27 @@ def _logarithm(rows: list[Row], arities: list[int]) -> Claim:
             (not all(tests), "Times are those of single points, and which levels of the tree are in the cache moves them more."),
             (not all(counted), "Few distances were measured."),
         ),
+    )
+
+
+def _steps(rows: list[Row], arities: list[int]) -> Claim:
+    """By what is counted, where every doubling of d was measured: how many of them pass until a round takes a tenth more."""
+    lengths: dict[int, float] = {}
+    for arity in arities:
+        one = picked(rows, (("operator", rows[0]["operator"]), ("algorithm", f"bfinger{arity}")))
+        mine = {r["d"]: r["combines"] for r in one if 1 <= r["d"] <= r["n"] // 4}
+        rises = [mine[2 * d] > 1.1 * count for d, count in mine.items() if 2 * d in mine]
+        if len(rises) >= 8:
+            lengths[arity] = len(rises) / max(1, sum(rises))
+    several = len(lengths) > 1
+    return claim(
+        "the curves of finger B-trees are step-like: a larger minimum arity makes longer sections of the same height",
+        "counted: a round takes a tenth more combines after each "
+        + ", ".join(f"{length:.1f} doublings of d (bfinger{arity})" for arity, length in lengths.items())
+        if several
+        else "",
+        [length >= 1.5 for length in lengths.values()] + [a < b for a, b in pairwise(lengths.values())] if several else [],
+        "Counted with the library's trees as they are: how full the nodes on the way are blurs the steps.",
     )
 
 

@@ -20,6 +20,10 @@ from slidewise.bench.suite import Claim, Panel, Plot, Progress, Row, Suite, View
 
 QUANTILES = {"least": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "greatest": 1.0}
 DROPPED = 0.00005
+GAIN = {"sum": 0.75, "max": 0.08}
+"""By how much SlickDeque is ahead of the second best, over all figures of Figure 14."""
+NEAR, TICK = 0.25, 10.0
+"""What is nearly identical: a quarter, or nanoseconds that one tick of a slow counter takes."""
 LABELS = {"slick_deque": {"sum": "SlickDeque (Inv)", "max": "SlickDeque (Non-Inv)"}}
 
 
@@ -91,17 +95,22 @@ def _boxes(axes, rows: list[Row]) -> None:
 def plots_14(rows: list[Row]) -> list[Plot]:
     title = f"Figure 14: latency of an answer, windows of {rows[0]['window']:,}"
     return [
-        Plot([Panel("quartiles, least and greatest; triangle: mean", x_label=" ", y_label="ns", draw=_boxes)], title)
+        Plot([Panel("quartiles, least and greatest; triangle: mean (others: Sum)", x_label=" ", y_label="ns", draw=_boxes)], title)
     ]
 
 
 def claims_14(rows: list[Row]) -> list[Claim]:
     ns = {(r["function"], r["algorithm"], r["figure"]): r["ns"] for r in rows}
     others = [a for a in values(rows, "algorithm") if a != "slick_deque"]
-    tests, told = [], []
+    tests, told, alike = [], [], 0
+    ahead: dict[str, list[float]] = {name: [] for name in values(rows, "function")}
     for name in values(rows, "function"):
         for word in values(rows, "figure"):
             best, mine = min(others, key=lambda a: ns[name, a, word]), ns[name, "slick_deque", word]
+            if mine == ns[name, best, word] == 0:  # both within a tick of the clock: nobody is ahead
+                alike += 1
+                continue
+            ahead[name] += [ns[name, best, word] / mine] if mine else []
             tests.append(mine <= ns[name, best, word])
             if not tests[-1]:
                 told.append(
@@ -112,16 +121,43 @@ def claims_14(rows: list[Row]) -> list[Claim]:
     amortised = [a for a in ("two_stacks", "flatfit") if a in others]
     stacks = {(f, a): worst[f, a] / max(worst[f, "daba"], 1e-9) for f in values(rows, "function") for a in amortised}
     late = [f for f in values(rows, "function") if spikes[f] < 1]
+    means = {f: float(np.mean(found)) for f, found in ahead.items() if found}
+    short = [f for f, x in means.items() if x < 1 + 0.9 * GAIN[f]]
+    same = {
+        (a, word): abs(ns["sum", a, word] - ns["max", a, word]) <= max(NEAR * ns["sum", a, word], TICK)
+        for f, a, word in ns
+        if f == "max" and a != "slick_deque" and ("sum", a, word) in ns
+    }
+    apart = [f"{NAMES[a]}'s {word}" for (a, word), near in same.items() if not near]
     return [
         claim(
             "SlickDeque has the lowest least, greatest, mean, median and quartiles of all, both ways",
-            f"in {sum(tests)} of {len(tests)} figures" + (f"; not: {', '.join(told[:4])}" if told else ""),
+            f"in {sum(tests)} of {len(tests)} figures" + (f"; not: {', '.join(told[:4])}" if told else "")
+            + (f"; {alike} more are nothing that the clock can tell, for SlickDeque and another" if alike else ""),
             tests,
             reasons(
                 (True, "An answer takes a few nanoseconds, which is what the processor's counter can tell apart."),
                 (any("Non-Inv" in one for one in told), "The deque of Max waits for branches that nobody can predict, where "
                  "TwoStacks and DABA have none that depends on the values."),
             ),
+        ),
+        claim(
+            "over all figures it is ahead of the second best by 75 % on average for Sum, by 8 % for Max",
+            ", ".join(f"{f}: the second best takes {x:.2f} times as long" for f, x in means.items()),
+            [f not in short for f in means],
+            reasons(
+                ("sum" in short, "For Sum, the second best is nearer than with the paper's chunks: all are compiled rings here."),
+                ("max" in short, "For Max, a deque has a branch for each value that nobody can predict."),
+                (alike, "Where both are nothing that the clock can tell, a figure does not count."),
+            ),
+        ),
+        claim(
+            "the latencies of the others are nearly identical for Sum and Max, so that the figure shows them once",
+            f"to a quarter, or ten nanoseconds, in {sum(same.values())} of {len(same)} figures"
+            + (f"; not: {', '.join(apart)}" if apart else "") if same else "",
+            same.values(),
+            "A sum that must not wrap is two words here and a maximum is one; and the greatest is a single slide, with what the "
+            "machine did in it. The tables show both.",
         ),
         claim(
             "the greatest latency of SlickDeque is far below that of DABA, the second best (283 % on average)",

@@ -4,8 +4,9 @@
     times                                    horizon         corrected     watermark
 
 Results from `corrected` (watermark - keep) on may still change, and their windows reach back to the horizon. Rows windows need the
-last n rows in front of it, runs (session, delta, punctuation) where the run that reaches it began; a lifetime keeps one
-partial of what was forgotten. A key of windows that do not end with time is kept until its `ttl` has passed.
+last n rows in front of it, runs (session, delta, punctuation) where the run that reaches it began; of rows of one moment all or
+none are kept, and the marked row in front of a run too: a changed query may order ties, or take ends, otherwise. A lifetime
+keeps one partial of what was forgotten. A key of windows that do not end with time is kept until its `ttl` has passed.
 
 Forgetting changes no answer, so it need not happen at once: it is done for all keys from time to time, at a cost of
 O(keys + forgotten). An idle key is gone for a new event of its own as soon as its `ttl` has passed, swept or not, and the log
@@ -102,6 +103,8 @@ class Retention:
         keep_from(
             arena.keys, arena["time"], slots, number(since), number(self.horizon()), self.by_time, self.rows, firsts
         )
+        if spec.endless:
+            keep_ties(arena.keys, arena["time"], slots, any(t.kind == "punctuation" for t in spec.ticks.values()), firsts)
         if spec.emit == "latest":
             keep_heard(arena.keys, arena["time"], arena["quiet"], slots, number(since), firsts)
         dropped = slots[firsts == arena.keys[slots, LAST]]
@@ -227,6 +230,16 @@ def keep_from(keys, times, slots, since, horizon, by_time, rows, firsts):
         if rows >= 0:
             need = min(need, current - rows)
         firsts[j] = max(first, need)
+
+
+@entry
+def keep_ties(keys, times, slots, marked, firsts):
+    """firsts[j]: the first row of the moment of that row (marked: of the row in front of it)."""
+    for j in range(len(slots)):
+        first, need = keys[slots[j], FIRST], firsts[j]
+        if first < need < keys[slots[j], LAST]:
+            need -= marked
+            firsts[j] = lower_position(times, first, need, times[need], False)
 
 
 @entry

@@ -30,6 +30,7 @@ from tests.engines.spark.streaming import (
 )
 
 import slidewise as sw
+from slidewise.engines.spark.control import flush
 from slidewise.operators.making import REGISTRY
 
 WINDOWS = {
@@ -197,3 +198,64 @@ def test_frame_batch_and_stream_agree(spark, tmp_path: Path, family: str) -> Non
     assert total(counts, "out") == len(found)
     assert total(counts, "touched") == len(found) - len(rows) > 0
     assert_same({i: without(row, "revision", "late") for i, row in final(found).items()}, expected, exact)
+
+
+EVERYTHING = {f"{name}{place}": bound for place, family in enumerate(FAMILIES.values()) for name, bound in family.items()}
+ROUNDED = tuple(f"{name}{list(FAMILIES).index('floats')}_" for name in FAMILIES["floats"])
+EAGER, FINAL = {"watermark": "1m", "keep": "20m"}, {"watermark": "6m", "results": "final"}
+MODES = {
+    "boundaries": {"emit": "slide", "closed": "left", "windows": {"slid": sw.time("5m", slide="1m"), "cup": sw.tumbling("4m"),
+                   "moved": sw.time("3m", slide="2m", offset="1m")}, "stream": EAGER},
+    "rows": {"emit": "slide", "windows": {"leap": sw.rows(6, slide=2)}, "stream": FINAL},
+    "sessions": {"emit": "slide", "windows": {"visit": sw.session("40s")}, "stream": FINAL},
+    "marks": {"emit": "slide", "windows": {"mark": sw.punctuation("paid")}, "stream": FINAL},
+    "latest": {"emit": "latest", "windows": WINDOWS, "stream": EAGER},
+}  # fmt: skip
+
+
+def by_place(rows: list[dict], emit: str) -> dict[tuple, list[dict]]:
+    """The rows of each key and boundary (the latest: of each key): of the last micro-batch that gave some."""
+    found: dict[tuple, list[dict]] = {}
+    for row in sorted(rows, key=lambda row: row.get("revision", 0)):
+        place = (row["card"], row["ts"]) if emit == "slide" else (row["card"],)
+        if place in found and found[place][0].get("revision") != row.get("revision"):
+            del found[place]
+        found.setdefault(place, []).append(row)
+    exact = lambda row: repr([value for name, value in row.items() if not name.startswith(ROUNDED)])  # two may end at one moment
+    return {place: sorted((without(row, "revision", "late") for row in some), key=exact) for place, some in found.items()}
+
+
+def assert_same_places(found: dict[tuple, list[dict]], expected: dict[tuple, list[dict]]) -> None:
+    assert found.keys() == expected.keys()
+    for place, rows in expected.items():
+        for mine, row in zip(found[place], rows, strict=True):
+            assert mine.keys() == row.keys()
+            wrong = {n: (mine[n], row[n]) for n in row if not same(mine[n], row[n], not n.startswith(ROUNDED))}
+            assert not wrong, (place, wrong)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_slides_and_the_latest_agree(spark, tmp_path: Path, mode: str) -> None:
+    """Every operator, a row for each boundary and for each key."""
+    asked = {"time": "ts", "by": "card", "aggs": EVERYTHING, "order": "id", **MODES[mode]}
+    given, emit = asked.pop("stream"), asked["emit"]
+    rows = arrived(seed=20 + list(MODES).index(mode))
+    expected = by_place(rows_of(sw.rolling(table(rows, SCHEMA), **asked)), emit)
+    assert len(expected) >= 7
+
+    for piece in (pieces := cut(rows, 2, 3)):
+        random.Random(len(piece)).shuffle(piece)
+    write_batches(tmp_path / "in", [table(piece, SCHEMA) for piece in pieces])
+    batch = sw.rolling(spark.read.schema(DDL).parquet(str(tmp_path / "in")).repartition(3), **asked)
+    assert_same_places(by_place(rows_of(batch.toArrow()), emit), expected)
+
+    def streamed() -> list[dict]:
+        asks = {**asked, **given, "id": "id", "ttl": "1d", "control": tmp_path / "control"}
+        return run(sw.rolling(source(spark, tmp_path / "in", DDL), **asks), tmp_path)
+
+    counts = streamed()
+    if mode != "latest":  # the others wait for time to go on
+        flush(tmp_path / "control")
+        streamed()
+    assert total(counts, "in") == total(counts, "accepted") == len(rows)
+    assert_same_places(by_place(out(tmp_path), emit), expected)

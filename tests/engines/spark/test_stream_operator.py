@@ -335,6 +335,53 @@ def test_what_only_seems_to_be_there_is_refused(before: dict, after: dict, words
         home.batch(table(rows[60:]))
 
 
+MARKS, BAND = sw.punctuation("paid"), sw.delta("amount", 2)
+
+
+@pytest.mark.parametrize(("windows", "before", "after"), [
+    ([MARKS], {}, {"closed": "left"}),
+    ([MARKS], {"closed": "left"}, {}),
+    ([MARKS], {"order": "amount"}, {"order": "other"}),
+    ([BAND], {"order": "amount"}, {"order": "other"}),
+    ([sw.rows(3)], {"order": "amount"}, {"order": "other"}),
+    ([sw.rows(3)], {"closed": "left"}, {"closed": "both"}),
+    ([sw.lifetime()], {"order": "amount"}, {"order": "other"}),
+], ids=str)  # fmt: skip
+def test_other_ends_and_another_order_of_ties_are_served_or_refused(windows, before: dict, after: dict) -> None:
+    """What is kept of old rows must not hang on how the query before took them."""
+    schema = SCHEMA.append(pa.field("other", pa.int64())).append(pa.field("paid", pa.bool_()))
+
+    def asking(**changes):
+        asked = request(time="ts", by="card", windows=windows, aggs={"line": sw.collect("id")}, **changes)
+        return stream_spec(asked, schema, id="id", watermark="30s", keep="0s", ttl="1d")
+
+    def rows_as_table(rows: list[dict]) -> pa.Table:
+        return pa.Table.from_pylist(rows, schema=schema)
+
+    served = refused = 0
+    for seed in range(12):
+        rng = random.Random(seed)
+        rows = [{"id": i, "card": rng.choice("pq"), "ts": 30 * rng.randrange(20) * SECOND, "amount": rng.randrange(9),
+                 "other": rng.randrange(9), "paid": rng.random() < 0.1} for i in range(160)]  # fmt: skip
+        rows.sort(key=lambda row: row["ts"])
+        home, clock, found, later = Harness(asking(**before), limits=SMALL), Watermark(), [], asking(**after)
+        for at in range(0, 120, 10):
+            home.batch(rows_as_table(rows[at : at + 10]), clock(rows[at : at + 10]))
+        home.use(later, limits=SMALL)
+        try:
+            for at in range(120, 160, 10):
+                found += home.batch(rows_as_table(rows[at : at + 10]), clock(rows[at : at + 10]))[0]
+        except StateError:
+            refused += 1
+            continue
+        served += 1
+        asked = {"windows": windows, "aggs": later.request.aggs, "order": list(later.tie_columns), "closed": later.request.closed}
+        whole = sw.rolling(rows_as_table(rows), time="ts", by="card", **asked)
+        wanted = {row["id"]: row for row in whole.to_pylist()}
+        assert {i: row for i, row in last_words(found).items() if row != wanted[i]} == {}
+    assert (served, refused) == ((0, 12) if "order" in after and windows[0].kind == "lifetime" else (12, 0))
+
+
 def test_entries_of_fewer_columns_are_merged_with_older_ones() -> None:
     home, rows, clock = Harness(make(), limits=SMALL), events(33), Watermark()
     for at in range(0, 60, 6):

@@ -114,9 +114,15 @@ def conformed(entry: pa.Table, spec: Any) -> pa.Table:
 
 
 def _shared(step: Any, spec: Any) -> str:
-    """The aggregates that are read from one state."""
+    """The aggregates that are read from one state, and the order of ties that is in it."""
     members = {view.aggregate for view in step.views}
-    return " with ".join(sorted(_aggregate(a) for a in spec.aggregates if a.name in members))
+    names = " with ".join(sorted(_aggregate(a) for a in spec.aggregates if a.name in members))
+    if step.bound.operator.commutative:
+        return names
+    columns = list(spec.tie_columns)
+    if spec.id:  # behind them nothing is left to decide
+        columns = columns[: 1 + max((columns.index(name) for name in spec.id if name in columns), default=-1)]
+    return f"{names} in the order of {', '.join(columns)}"
 
 
 def _aggregate(aggregate: Any) -> str:

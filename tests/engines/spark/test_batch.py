@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.metadata
+import math
 import os
 import subprocess
 import sys
@@ -139,6 +140,31 @@ def test_as_sparks_own_ranges_of_timestamps(spark):
         "total": sw.sum("x"), "mean": sw.mean("n"), "low": sw.min("x"), "high": sw.max("x"), "many": sw.count("x"),
         "rows": sw.count()})
     assert not differences(in_order(to_arrow(found), "id"), in_order(to_arrow(wanted), "id"))
+
+
+def test_other_aggregates_are_those_of_sparks_own_ranges(spark):
+    """To the last bit, but for moments."""
+    table = random_table(np.random.default_rng(6), 200, times=90)
+    df = frame(spark, table)
+    over = "over (partition by key order by t range between 6 preceding and current row)"
+    calls = {
+        "ands": ("bit_and(n)", sw.bit_and("n")), "ors": ("bit_or(n)", sw.bit_or("n")), "xors": ("bit_xor(n)", sw.bit_xor("n")),
+        "every": ("bool_and(flag)", sw.all("flag")), "some": ("bool_or(flag)", sw.any("flag")),
+        "half": ("percentile(n, 0.5)", sw.median("n")), "most": ("max(word)", sw.max("word")),
+        "part": ("sum(if(flag, n, null))", sw.sum("n", where="flag")), "kinds": ("collect_set(word)", sw.collect_distinct("word")),
+        "var": ("var_samp(n)", sw.var("n")), "dev": ("stddev_pop(n)", sw.std("n", ddof=0)),
+        "both": ("covar_samp(n, id)", sw.covariance("n", "id")),
+    }  # fmt: skip
+    wanted = in_order(to_arrow(df.selectExpr("id", *[f"{call} {over} as {name}_w" for name, (call, _) in calls.items()])), "id")
+    found = sw.rolling(df, time="t", by="key", windows={"w": sw.time(7)}, aggs={name: agg for name, (_, agg) in calls.items()})
+    found = in_order(to_arrow(found), "id").select(wanted.column_names)
+    for name in calls:
+        pairs = list(zip(found[f"{name}_w"].to_pylist(), wanted[f"{name}_w"].to_pylist()))
+        if name == "kinds":
+            pairs = [(sorted(a), sorted(b)) for a, b in pairs]
+        if name in ("var", "dev", "both"):
+            pairs = [(a, b) for a, b in pairs if None in (a, b) or not math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)]
+        assert [(a, b) for a, b in pairs if a != b] == [], name
 
 
 def test_keys_are_equal_as_spark_has_it(spark):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import io
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -145,6 +148,22 @@ def test_a_giant_key_beside_small_ones_is_spread(spark, monkeypatch, collected):
         rows = sorted(rows_per_task(found.where("key = 0")).values())
     assert len(rows) == 4 and rows[-1] <= 1.2 * sum(rows) / 4 and sum(rows) >= 3000
     assert not differences(in_order(to_arrow(found), "t"), sw.rolling(to_arrow(df), **asked))
+
+
+@pytest.mark.parametrize("keys", [1, 2], ids=["a giant key", "two giant keys"])
+def test_giant_keys_come_first_and_are_picked_out_where_files_are_read(spark, tmp_path, keys):
+    """Their tasks are the longest. And Spark passes over parts of files that hold none of their rows."""
+    path = str(tmp_path / "rows")
+    spark.range(8000, numPartitions=2).selectExpr("id as t", f"if(id % 100 = 0, 50 + id, id % {keys}) as key").write.parquet(path)
+    df = spark.read.parquet(path)
+    asked = {"time": "t", "by": "key", "windows": {"w": sw.time(9)}, "aggs": {"n": sw.count()}}
+    with settings(spark, tasks=4, paneRows=50, heavyRows=2000), contextlib.redirect_stdout(io.StringIO()) as plan:
+        found = sw.rolling(df, **asked)
+        found.explain()
+    giants, rest = re.findall(r"PushedFilters: \[(.*?)\]", plan.getvalue())
+    assert re.match(r"(Or\()?EqualNullSafe\(key", giants) and giants.count("EqualNullSafe") == keys and "Not(" not in giants
+    assert rest.count("Not(EqualNullSafe(key") == keys
+    assert not differences(in_order(to_arrow(found), "t"), in_order(sw.rolling(to_arrow(df), **asked), "t"))
 
 
 NESTED = {

@@ -161,7 +161,8 @@ class Road:
         if giants[0].is_it is None:
             return found
         others = ~reduce(or_, [giant.is_it for giant in giants])
-        return self.in_whole_keys(replace(self.shipped, df=self.shipped.df.where(others))).unionAll(found)
+        rest = self.in_whole_keys(replace(self.shipped, df=self.shipped.df.where(others)))
+        return found.unionAll(rest)  # Spark starts tasks in this order: the longest first
 
     def in_whole_keys(self, shipped: Shipped) -> DataFrame:
         """Each key in one task."""

@@ -15,6 +15,8 @@ local checkpoint: in memory, or on disk where that is short) until the result is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,12 +140,13 @@ def _in_chunks(road: Road, giants: list[Giant], count: int) -> DataFrame:
     from pyspark.sql import functions as F
 
     rows = road.shipped.df
-    if giants[0].is_it is not None:
-        number = F.lit(None).cast("int")
-        for k, giant in enumerate(giants):
+    if giants[0].is_it is not None:  # a plain condition: Spark leaves out parts of files that it rules out
+        rows = rows.where(reduce(or_, [giant.is_it for giant in giants]))
+    if len(giants) > 1:
+        number = F.lit(0)
+        for k, giant in enumerate(giants[1:], 1):
             number = F.when(giant.is_it, F.lit(k)).otherwise(number)
-        rows = rows.withColumn(_GIANT, number).where(F.col(_GIANT).isNotNull())
-        rows = rows if len(giants) > 1 else rows.drop(_GIANT)
+        rows = rows.withColumn(_GIANT, number)
     packed = rows.mapInArrow(Pack(Parcel((road.job, [giant.cuts for giant in giants]))), PACKED)
     return packed.repartition(count, LABEL)
 

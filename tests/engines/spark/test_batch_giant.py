@@ -13,7 +13,7 @@ from slidewise.engines.spark import giant_once
 from slidewise.engines.spark.batch_worker import Job, answer
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.giant_once import Chunks, reach_of
-from slidewise.engines.spark.giant_pack import Cuts, Pack
+from slidewise.engines.spark.giant_pack import Cuts, Pack, without
 from slidewise.engines.spark.giant_panes import NEEDED, SUMMARY, chunk_panes
 from slidewise.engines.spark.giant_pieces import piece_results
 from slidewise.engines.spark.giant_zones import Key
@@ -157,19 +157,22 @@ SHORT = {name: window for name, window in (ALL_KINDS | LONG).items() if name not
 """Windows whose beginning can be told from rows before it."""
 
 
-def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng, ordered: bool = False) -> tuple[pa.Table, int]:
+def one_pass(job: Job, table: pa.Table, cuts: np.ndarray, since: np.ndarray, rng, ordered: bool = False,
+             key: dict | None = None) -> tuple[pa.Table, int]:
     """What comes out, and how many rows were sent. Rows come in batches from several tasks, blobs in any order.
 
-    ordered: of each task in the order of time, and no task's times among another's."""
-    pack = Pack(Parcel((job, [Cuts(cuts, tuple(range(len(cuts) + 1)), since)])))
+    ordered: of each task in the order of time, and no task's times among another's; key: columns that are left out, by place."""
+    key = key or {}
+    pack = Pack(Parcel((without(job, key), [Cuts(cuts, tuple(range(len(cuts) + 1)), since)])))
     rows = np.argsort(table.column("t").to_numpy(), kind="stable") if ordered else rng.permutation(len(table))
+    table = table.select([k for k in range(table.num_columns) if k not in key])
     blobs = [row for part in np.array_split(rows, 3)
              for batch in pack(table.take(pa.array(part)).to_batches(max_chunksize=7)) for row in batch.to_pylist()]
     rng.shuffle(blobs)
     packed = pa.RecordBatch.from_pylist(blobs, pa.schema({"slidewise_label": pa.int32(), "slidewise_kind": pa.int32(),
                                                           "slidewise_blob": pa.binary()}))
     sent = sum(len(pa.ipc.open_stream(row["slidewise_blob"]).read_all()) for row in blobs)
-    return pa.Table.from_batches(Chunks(Parcel((job, {0})))([packed])), sent
+    return pa.Table.from_batches(Chunks(Parcel((job, {0}, dict.fromkeys(range(len(cuts) + 1), key))))([packed])), sent
 
 
 @pytest.mark.parametrize(("closed", "ties", "exclude_current"), [
@@ -185,6 +188,9 @@ def test_chunks_with_the_rows_before_them_give_what_one_table_gives(monkeypatch,
     told = 0
     for trial in range(40):
         table = random_table(rng, int(rng.integers(60, 120)), times=120)
+        key = {0: pa.scalar("a"), 3: pa.scalar(None, pa.int32())}
+        for place, value in key.items():
+            table = table.add_column(place, f"key {place}", pa.repeat(value, len(table)))
         name = list(SHORT)[trial % len(SHORT)]
         windows = {name: SHORT[name], "time": sw.time(3)}
         job, wanted = job_for(table, windows=windows, aggs=FAMILIES, closed=closed, ties=ties, exclude_current=exclude_current)
@@ -193,7 +199,7 @@ def test_chunks_with_the_rows_before_them_give_what_one_table_gives(monkeypatch,
         if since is None or (since[1:] < cuts[:-1]).any():
             continue
         told += 1
-        found, sent = one_pass(job, table, cuts, since, rng, ordered)
+        found, sent = one_pass(job, table, cuts, since, rng, ordered, key if trial % 3 else None)
         found = found.rename_columns([*table.column_names, *(name for name, _ in job.results)])
         assert not differences(found.sort_by("id"), wanted.sort_by("id"))
         times = table.column("t").to_numpy()

@@ -82,7 +82,7 @@ def _heavy(road: Road, tasks: int) -> list[tuple[Column, Look]]:
         if rows > total / tasks:
             own = [F.lit(value).cast(kind) for value, kind in zip(values, kinds)]
             is_it, is_seen = (reduce(and_, [c.eqNullSafe(v) for c, v in zip(each, own)]) for each in (columns, map(quoted, names)))
-            found.append((is_it, Look(seen.where(is_seen) if look is _by_spark else seen, fraction)))
+            found.append((is_it, Look(seen.where(is_seen) if look is _by_spark else seen, fraction, tuple(values))))
     return found
 
 

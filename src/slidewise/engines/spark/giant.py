@@ -14,6 +14,7 @@ local checkpoint: in memory, or on disk where that is short) until the result is
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -29,7 +30,7 @@ from slidewise.engines.spark.batch_types import estimated_bytes, fitted, inner_n
 from slidewise.engines.spark.buckets import labels
 from slidewise.engines.spark.chunk import Work
 from slidewise.engines.spark.giant_once import Chunks, reach
-from slidewise.engines.spark.giant_pack import BLOB, KIND, LABEL, PACKED, Cuts, Pack
+from slidewise.engines.spark.giant_pack import BLOB, KIND, LABEL, PACKED, Cuts, Pack, without
 from slidewise.engines.spark.giant_panes import NEEDED, PANE, PANES, SUMMARY, Panes, Summary
 from slidewise.engines.spark.giant_pieces import Pieces, Second
 from slidewise.engines.spark.giant_rehearsal import prepare_pieces
@@ -59,6 +60,8 @@ class Giant:
     is_it: Column | None
     """Which rows it has; None: all."""
     cuts: Cuts
+    values: tuple = ()
+    """Of the columns of the key, as `exact` tells them."""
 
 
 def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
@@ -73,7 +76,22 @@ def giant_results(road: Road, giants: list[Giant]) -> DataFrame:
         compiled(job)
     else:
         job = road.job
-    return road.finished(_in_chunks(road, giants, count), Chunks(Parcel((job, firsts))))
+    left_out = _left_out(road)
+    keys = {label: {place: pa.scalar(giant.values[k], kind) for place, (k, kind) in left_out.items()}
+            for giant in giants for label in giant.cuts.labels}
+    return road.finished(_in_chunks(road, giants, count, left_out), Chunks(Parcel((job, firsts, keys))))
+
+
+def _left_out(road: Road) -> dict[int, tuple[int, pa.DataType]]:
+    """Columns of the key that stay behind, for a chunk has but one value of them: (number in the key, type) by place.
+
+    Only types of which equal values are the same in every bit, and cross into Python and back as they are."""
+    from pyspark.sql.types import BooleanType, IntegralType, StringType
+
+    job, shipped = road.job, road.shipped
+    return {shipped.places[name]: (k, job.types.field(name).type) for k, name in enumerate(job.plan.request.by)
+            if (isinstance(shipped.kind(name), (BooleanType, IntegralType)) or shipped.kind(name) == StringType())
+            and name != job.plan.request.time}
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,8 @@ class Look:
     seen: pa.ChunkedArray | DataFrame
     fraction: float
     """So much of all rows."""
+    values: tuple = ()
+    """Of the columns of the key."""
 
 
 def giant_of(road: Road, is_it: Column | None, tasks: int, look: Look | None = None) -> Giant | None:
@@ -103,7 +123,7 @@ def giant_of(road: Road, is_it: Column | None, tasks: int, look: Look | None = N
         _, marks = _marks(road, look, 4 * chunks - 1)
     chosen = [marks[round(k * (len(marks) + 1) / chunks) - 1] for k in range(1, chunks)]
     cuts = np.unique(np.array(chosen, marks.dtype))
-    return Giant(is_it, Cuts(cuts, tuple(range(len(cuts) + 1)), reach(road, rows, cuts, marks, estimate)))
+    return Giant(is_it, Cuts(cuts, tuple(range(len(cuts) + 1)), reach(road, rows, cuts, marks, estimate)), look.values)
 
 
 def fits_driver(road: Road) -> bool:
@@ -135,8 +155,8 @@ def _marks(road: Road, look: Look, count: int) -> tuple[int, np.ndarray]:
     return found.column(0)[0].as_py(), times_of(pa.chunked_array([marks]), road.job.plan.clock, name)
 
 
-def _in_chunks(road: Road, giants: list[Giant], count: int) -> DataFrame:
-    """The rows of each chunk, packed, in a task."""
+def _in_chunks(road: Road, giants: list[Giant], count: int, left_out: Collection[int] = ()) -> DataFrame:
+    """The rows of each chunk, packed, in a task. left_out: places of columns that do not come along."""
     from pyspark.sql import functions as F
 
     rows = road.shipped.df
@@ -147,7 +167,9 @@ def _in_chunks(road: Road, giants: list[Giant], count: int) -> DataFrame:
         for k, giant in enumerate(giants[1:], 1):
             number = F.when(giant.is_it, F.lit(k)).otherwise(number)
         rows = rows.withColumn(_GIANT, number)
-    packed = rows.mapInArrow(Pack(Parcel((road.job, [giant.cuts for giant in giants]))), PACKED)
+    rows = rows.drop(*map(inner_name, left_out)) if left_out else rows
+    job = without(road.job, left_out)
+    packed = rows.mapInArrow(Pack(Parcel((job, [giant.cuts for giant in giants]))), PACKED)
     return packed.repartition(count, LABEL)
 
 

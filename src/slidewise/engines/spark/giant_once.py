@@ -50,20 +50,34 @@ _PART_ROWS = 1 << 16
 """Rows of a chunk whose results are made, and go back to Spark, together."""
 
 
+KEY = "slidewise_key"
+"""In the names of columns that are put back."""
+
+
 class Chunks:
     """For `mapInArrow`: packed rows -> the rows of each chunk and their results."""
 
     def __init__(self, parcel: Parcel):
         self.parcel = parcel
-        """Of a job, and the labels of chunks that no rows come before."""
+        """Of a job, the labels of chunks that no rows come before, and for each label the columns that were left out: their
+        places, and the one value they have there."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        job, firsts = self.parcel.open()
+        job, firsts, keys = self.parcel.open()
         compiled(job)
         chunks = of_labels(batches)
         for label in sorted(chunks):
-            for results in chunk_results(job, chunks.pop(label), label in firsts):
+            found = {kind: [put_back(table, keys[label]) for table in tables] for kind, tables in chunks.pop(label).items()}
+            for results in chunk_results(job, found, label in firsts):
                 yield from slices(results)
+
+
+def put_back(table: pa.Table, values: dict[int, pa.Scalar]) -> pa.Table:
+    """The rows with columns of one value each, at these places."""
+    for place in sorted(values):
+        column = pa.repeat(values[place], len(table))
+        table = table.add_column(place, f"{KEY}{place}", column)
+    return table
 
 
 def chunk_results(job: Job, found: dict[int, list[pa.Table]], is_first: bool) -> Iterator[pa.Table]:

@@ -8,8 +8,8 @@ blobs costs less than one of millions of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -83,6 +83,15 @@ class Pack:
             mine = rows.filter(pa.array(number == k))
             if len(mine):
                 yield from cut(job, cuts, mine)
+
+
+def without(job: Job, places: Collection[int]) -> Job:
+    """The job for rows that lack the columns of these places; of what it needs, only the others are there."""
+    def moved(place: int) -> int:
+        return place - sum(gone < place for gone in places)
+
+    needed = {name: moved(place) for name, place in job.needed.items() if place not in places}
+    return replace(job, needed=needed, query=None if job.query is None else moved(job.query))
 
 
 def cut(job: Job, cuts: Cuts, table: pa.Table) -> Iterator[tuple[int, int, pa.Table]]:

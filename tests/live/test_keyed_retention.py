@@ -69,6 +69,17 @@ def test_state_does_not_grow(windows, results):
     assert (engine.entries, engine.keys, engine.store.live) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("window", [w.delta("n", 2), w.punctuation("paid")])
+def test_the_row_that_ended_a_run_stays_with_its_moment(window):
+    """Another order of ties may let a row of its moment begin the run that goes on."""
+    engine = Keyed(make_spec([window], {"total": AGGS["total"]}, keep=0, ttl=1000))
+    values = [(1, 50), (10, 1), (10, 10), (20, 1), (30, 1), (90, 1)]  # in this order the run begins at 20
+    part = [event(id, ts, n=n, x=1.0, paid=n == 10) for id, (ts, n) in enumerate(values)]
+    engine.push(table_of(part), watermark=0)
+    engine.advance(watermark=80)
+    assert engine.retained().column("id").to_pylist() == [1, 2, 3, 4, 5]
+
+
 def test_room_of_keys_that_are_gone_is_given_back():
     engine = Keyed(make_spec([w.time(10)], {"total": AGGS["total"]}, keep=0))
     burst = [event(n, 1, card=f"key {n}", x=1.0) for n in range(2000)]

@@ -107,6 +107,12 @@ def test_origins_that_cannot_be(kind, origin):
         Clock.of(kind, "t").moment(origin)
 
 
+@pytest.mark.parametrize("make", [sw.time, sw.tumbling, sw.session])
+def test_a_length_that_is_no_number(make):
+    with pytest.raises(sw.InputError, match="more than zero, not nan"):
+        make(float("nan"))
+
+
 def test_a_length_that_no_float_holds():
     with pytest.raises(sw.InputError, match="more than any float"):
         Clock("real").ticks(sw.time(10**400))

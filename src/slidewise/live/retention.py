@@ -5,8 +5,9 @@
 
 Results from `corrected` (watermark - keep) on may still change, and their windows reach back to the horizon. Rows windows need the
 last n rows in front of it, runs (session, delta, punctuation) where the run that reaches it began; of rows of one moment all or
-none are kept, and the marked row in front of a run too: a changed query may order ties, or take ends, otherwise. A lifetime
-keeps one partial of what was forgotten. A key of windows that do not end with time is kept until its `ttl` has passed.
+none are kept, and in front of a run the row that ended the one before it (marked, or too far away) too: a changed query may
+order ties, or take ends, otherwise. A lifetime keeps one partial of what was forgotten. A key of windows that do not end with
+time is kept until its `ttl` has passed.
 
 Forgetting changes no answer, so it need not happen at once: it is done for all keys from time to time, at a cost of
 O(keys + forgotten). An idle key is gone for a new event of its own as soon as its `ttl` has passed, swept or not, and the log
@@ -104,7 +105,8 @@ class Retention:
             arena.keys, arena["time"], slots, number(since), number(self.horizon()), self.by_time, self.rows, firsts
         )
         if spec.endless:
-            keep_ties(arena.keys, arena["time"], slots, any(t.kind == "punctuation" for t in spec.ticks.values()), firsts)
+            ended = any(t.kind in ("punctuation", "delta") for t in spec.ticks.values())
+            keep_ties(arena.keys, arena["time"], slots, ended, firsts)
         if spec.emit == "latest":
             keep_heard(arena.keys, arena["time"], arena["quiet"], slots, number(since), firsts)
         dropped = slots[firsts == arena.keys[slots, LAST]]
@@ -233,12 +235,12 @@ def keep_from(keys, times, slots, since, horizon, by_time, rows, firsts):
 
 
 @entry
-def keep_ties(keys, times, slots, marked, firsts):
-    """firsts[j]: the first row of the moment of that row (marked: of the row in front of it)."""
+def keep_ties(keys, times, slots, ended, firsts):
+    """firsts[j]: the first row of the moment of that row (ended: of the row in front of it)."""
     for j in range(len(slots)):
         first, need = keys[slots[j], FIRST], firsts[j]
         if first < need < keys[slots[j], LAST]:
-            need -= marked
+            need -= ended
             firsts[j] = lower_position(times, first, need, times[need], False)
 
 

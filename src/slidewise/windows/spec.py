@@ -200,7 +200,7 @@ def _length(value, what: str, zero: bool = False) -> Length:
 def _written(number) -> str:
     """A number in as few digits as say it: other numbers have other names."""
     short = f"{float(number):g}"
-    if float(short) == number:
+    if float(short) == number or number != number:
         return short
     return str(int(number)) if number == int(number) else repr(float(number))
 

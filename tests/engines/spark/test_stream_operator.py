@@ -382,6 +382,17 @@ def test_other_ends_and_another_order_of_ties_are_served_or_refused(windows, bef
     assert (served, refused) == ((0, 12) if "order" in after and windows[0].kind == "lifetime" else (12, 0))
 
 
+def test_columns_that_an_aggregate_does_not_read_are_nothing_to_its_lifetime() -> None:
+    schema = SCHEMA.append(pa.field("other", pa.int64()))
+
+    def stored(order: str | None = None, **more):
+        asked = request(time="ts", by="card", windows=[sw.lifetime()], aggs={"tail": sw.last("amount"), **more}, order=order)
+        return set(upgrade.signature_of(stream_spec(asked, schema, id="id", watermark="30s", ttl="1d")).lifetime)
+
+    assert stored() < stored(others=sw.count("other"))
+    assert not stored() & stored(order="other")
+
+
 def test_entries_of_fewer_columns_are_merged_with_older_ones() -> None:
     home, rows, clock = Harness(make(), limits=SMALL), events(33), Watermark()
     for at in range(0, 60, 6):

@@ -120,8 +120,11 @@ def _shared(step: Any, spec: Any) -> str:
     if step.bound.operator.commutative:
         return names
     columns = list(spec.tie_columns)
-    if spec.id:  # behind them nothing is left to decide
-        columns = columns[: 1 + max((columns.index(name) for name in spec.id if name in columns), default=-1)]
+    read = {name for a in spec.aggregates if a.name in members for name in a.bound.needed}
+    ends = [  # rows that differ in nothing it reads are the same to it; behind an id nothing is left to decide
+        1 + max((columns.index(name) for name in given if name in columns), default=-1) for given in (read, spec.id) if given
+    ]
+    columns = columns[: min(ends, default=len(columns))]
     return f"{names} in the order of {', '.join(columns)}"
 
 

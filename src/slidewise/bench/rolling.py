@@ -278,7 +278,7 @@ def memory(n: int, rows: list[Row], progress: Progress) -> None:
 
 def run(quick: bool, progress: Progress) -> list[Row]:
     rows: list[Row] = []
-    for n, turns in ((10**6, 5),) if quick else ((10**6, 40), (10**7, 3)):
+    for n, turns in ((10**6, 5),) if quick else ((10**6, 120), (10**7, 3)):
         one_key(n, turns, rows, progress)
         many_keys(n, 2 if n == 10**6 else 1, rows, progress)
         memory(n, rows, progress)

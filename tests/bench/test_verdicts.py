@@ -4,6 +4,7 @@ an explanation for what does not hold then. Made-up rows are in test_verdicts_ma
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -56,6 +57,11 @@ def changes(rows: list[Row]) -> Iterator[tuple[str, Callable[[Row, float], float
         yield f"one over the logarithm of {size}", lambda row, x, size=size: 1 / float(np.log2(1 + size_of(row, size)))
         yield f"more at the largest {size}", lambda row, x, size=size, most=largest: (
             1000 * (1 + x) if size_of(row, size) == most else x
+        )
+    for pair in itertools.combinations([name for name in SIZES if name in rows[0]], 2):
+        corner = max(tuple(size_of(row, size) for size in pair) for row in rows)
+        yield f"more at the largest {' and '.join(pair)}", lambda row, x, pair=pair, corner=corner: (
+            1000 * (1 + x) if tuple(size_of(row, size) for size in pair) == corner else x
         )
     for group in [name for name in GROUPS if name in rows[0]]:
         names = list(dict.fromkeys(row[group] for row in rows))

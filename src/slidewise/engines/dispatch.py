@@ -88,7 +88,7 @@ def rolling(
     _no_streaming(streaming)
     from slidewise.engines.local.run import run
 
-    frame, plan, table = _local(kind, data, asked)
+    frame, plan, table = _local(kind, data, asked, joined=asked.emit == "event")
     result = run(plan, table, missing=frame.missing, unlooked=frame.unlooked)
     return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
 
@@ -213,12 +213,14 @@ def _asking(frame, query_time: str, query_by: tuple[str, ...]):
     return frame
 
 
-def _local(kind: str, data, asked: Request, kept=None):
+def _local(kind: str, data, asked: Request, kept=None, joined: bool = False):
     from slidewise.engines.local.frames import KINDS
     from slidewise.engines.local.keys import check_key
 
     frame = KINDS[kind](data)
     asked.check_columns(frame.columns, kept=kept)
+    if joined:
+        frame.prepare()
     table = frame.table(asked.needed, later=asked.aggregated)
     for name in asked.by:
         check_key(plain(table.schema.field(name).type))

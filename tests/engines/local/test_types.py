@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import slidewise as sw
+from slidewise.engines.local import frames, threads
 
 D = decimal.Decimal
 COLUMNS = {
@@ -262,9 +263,14 @@ def test_keys_by_what_their_type_stores(name):
     assert sw.rolling(frame, time="t", by="k", windows=9, aggs={"s": sw.sum("x")})["s_9"].tolist() == [1, 2, 5]
 
 
-@pytest.mark.parametrize("on_write", [False, True])
-def test_a_joined_pandas_frame_is_the_callers_own(on_write):
-    """Index, types and names as they were, a name that is there twice too; writing into it changes nothing else."""
+@pytest.mark.parametrize(("on_write", "early"), [(False, False), (False, True), (True, False)])
+def test_a_joined_pandas_frame_is_the_callers_own(on_write, early, monkeypatch):
+    """Index, types and names as they were, a name that is there twice too; writing into it changes nothing else. early: columns
+    are copied while the plan is made, as those of larger frames are."""
+    copied = []
+    monkeypatch.setattr(frames, "thread_count", lambda: 2)
+    monkeypatch.setattr(frames, "LARGE", 0 if early else 1 << 18)
+    monkeypatch.setattr(frames, "pool_of", lambda count: copied.append(count) or threads.pool_of(count))
     with pd.option_context("mode.copy_on_write", on_write):
         frame = pd.DataFrame([[1, "a", 2.0, 7], [2, "b", 3.0, 8]], columns=["t", "k", "x", "k"], index=[5, 5])
         frame = frame.astype({"x": "Float64"})
@@ -280,6 +286,7 @@ def test_a_joined_pandas_frame_is_the_callers_own(on_write):
         again = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x")})
         frame.iloc[0, 0] = 77
         assert again["t"].tolist() == [1, 2]
+        assert copied == [2] * 12 * early
 
 
 LABELS = {

@@ -152,7 +152,8 @@ def test_a_giant_key_beside_small_ones_is_spread(spark, monkeypatch, collected):
 
 @pytest.mark.parametrize("keys", [1, 2], ids=["a giant key", "two giant keys"])
 def test_giant_keys_come_first_and_are_picked_out_where_files_are_read(spark, tmp_path, keys):
-    """Their tasks are the longest. And Spark passes over parts of files that hold none of their rows."""
+    """Their tasks are the longest. And Spark passes over parts of files that hold none of their rows. The key, one value in a
+    chunk, does not go to Python and through the shuffle with each row; that of other keys does."""
     path = str(tmp_path / "rows")
     spark.range(8000, numPartitions=2).selectExpr("id as t", f"if(id % 100 = 0, 50 + id, id % {keys}) as key").write.parquet(path)
     df = spark.read.parquet(path)
@@ -163,6 +164,8 @@ def test_giant_keys_come_first_and_are_picked_out_where_files_are_read(spark, tm
     giants, rest = re.findall(r"PushedFilters: \[(.*?)\]", plan.getvalue())
     assert re.match(r"(Or\()?EqualNullSafe\(key", giants) and giants.count("EqualNullSafe") == keys and "Not(" not in giants
     assert rest.count("Not(EqualNullSafe(key") == keys
+    taken = re.findall(r"(?:Pack|Partitions)\((.*?)\)", plan.getvalue())
+    assert [re.findall(r"c\d", columns) for columns in taken] == [["c0"], ["c0", "c1"]]
     assert not differences(in_order(to_arrow(found), "t"), in_order(sw.rolling(to_arrow(df), **asked), "t"))
 
 

@@ -4,6 +4,8 @@ A result keeps the ways of the columns it comes from: NumPy-backed pandas column
 nulls become Int64, which loses nothing), nullable and Arrow-backed ones give their own kind, categories stay categories.
 """
 
+import time
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,13 @@ import pyarrow.compute as pc
 
 from slidewise.algebra.cache import entry
 from slidewise.engines.local.columns import alike, fixed_width, raw
-from slidewise.engines.local.threads import LARGE, least
+from slidewise.engines.local.threads import LARGE, least, pool_of, thread_count
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.request import Output, Request
 
 NAT = np.iinfo(np.int64).min
+COPIED = 1 << 23
+"""Values of a frame, at most, that are copied before the results are there: more would lie beside all that the run needs."""
 
 
 class ArrowFrame:
@@ -44,6 +48,9 @@ class ArrowFrame:
             elif pa.types.is_run_end_encoded(field.type):
                 chosen = chosen.set_column(place, field.name, pc.run_end_decode(chosen.column(place)))
         return chosen
+
+    def prepare(self) -> None:
+        """Before a run whose results will be joined."""
 
     def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data: "ArrowFrame | None" = None):
         """This frame with the results as further columns."""
@@ -113,6 +120,9 @@ class PolarsFrame:
                 raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; cast it first ({error})") from None
         return chosen.to_arrow()
 
+    def prepare(self) -> None:
+        pass
+
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         return self.data.hstack(self._series(outputs, result, request, data or self))
 
@@ -171,6 +181,7 @@ class PandasFrame:
         self.data = data
         self.missing: int | None = None
         self.unlooked: Unlooked | None = None
+        self._copies: list[Future] = []
 
     @property
     def columns(self) -> list[str]:
@@ -208,15 +219,22 @@ class PandasFrame:
         self.unlooked = Unlooked(floats) if floats else None
         return pa.table(arrays)
 
+    def prepare(self) -> None:
+        """The results will be joined: where the frame must be copied for that, threads with nothing to do yet begin with it."""
+        size, threads = len(self.data) * len(self.data.columns), thread_count()
+        if threads > 1 and LARGE <= size <= COPIED and not _shares():
+            self._copies = [pool_of(threads).submit(column.copy) for _, column in self.data.items()]
+            time.sleep(0)  # they need Python for a moment, to begin
+
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         import pandas as pd
 
         found = {output.column: self._column(output, result, request, data or self) for output in outputs}
-        if pd.get_option("mode.copy_on_write") is True:
+        if _shares():
             joined = pd.concat([self.data, pd.DataFrame(found, index=self.data.index, copy=False)], axis=1)
         else:  # concat would copy results too, which are new. Columns go by their places: names may be there twice. As Series
             # they keep their types: pandas would take bare objects for the times they may be
-            mine = [column.copy() for _, column in self.data.items()]
+            mine = [copy.result() for copy in self._copies] or [column.copy() for _, column in self.data.items()]
             joined = pd.DataFrame(dict(enumerate([*mine, *found.values()])), index=self.data.index, copy=False)
         joined.columns = self.data.columns.append(pd.Index(list(found), name=self.data.columns.name))
         return self._like(joined)
@@ -243,6 +261,13 @@ class PandasFrame:
             data.source(bound.columns[like if like is not None else 0]).dtype if bound.columns else np.dtype(np.int64)
         )
         return _to_pandas(result.column(output.column), source, like is not None)
+
+
+def _shares() -> bool:
+    """Whether frames share their columns, as with pandas' copy-on-write."""
+    import pandas as pd
+
+    return pd.get_option("mode.copy_on_write") is True
 
 
 def _unit(kind) -> str | None:

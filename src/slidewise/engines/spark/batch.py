@@ -12,7 +12,7 @@ as_of: queries and data are put one under the other, shuffled together, and spli
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from slidewise.engines.spark.batch_tasks import Partitions
 from slidewise.engines.spark.batch_types import (
     arrow_type,
     carried,
+    costs,
     inner_name,
     is_unknown,
     quoted,
@@ -93,6 +94,11 @@ class Shipped:
     """as_of: the place of the column that is true for queries."""
     own: dict[int, DataType] = field(default_factory=dict)
     """Columns that cross as another type, and their own."""
+
+    @cached_property
+    def costs(self) -> str:
+        """What Spark thinks of the data's size: asked once, as it plans the query for it."""
+        return costs(self.df)
 
     @staticmethod
     def of(df: DataFrame, columns: list[str] | None = None) -> Shipped:

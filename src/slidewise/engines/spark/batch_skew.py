@@ -59,7 +59,7 @@ def may_be_heavy(road: Road) -> bool:
     shipped = road.shipped
     if not heavy or any(chosen_by_spark(shipped.kinds[place]) for place in shipped.stand_ins.values()):
         return False
-    rows = most_rows(shipped.df)
+    rows = most_rows(shipped.df, shipped.costs)
     return rows is None or rows >= heavy
 
 

@@ -116,16 +116,16 @@ def to_arrow(df: DataFrame) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else pa.table({name: [] for name in df.columns})
 
 
-def _costs(df: DataFrame) -> str:
+def costs(df: DataFrame) -> str:
     """Spark's plan, with what it thinks of sizes."""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         df.explain(mode="cost")
     return text.getvalue()
 
 
-def estimated_bytes(df: DataFrame) -> float | None:
-    """How large Spark thinks the data is; None if it has no idea."""
-    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", _costs(df))
+def estimated_bytes(told: str) -> float | None:
+    """How large Spark thinks the data is, from its `costs`; None if it has no idea."""
+    found = re.search(r"sizeInBytes=([\d.]+(?:E[+-]?\d+)?) ([KMGTPE]?i?B)", told)
     return None if found is None else float(found.group(1)) * 2.0 ** _UNITS.get(found.group(2), 60)
 
 
@@ -134,10 +134,11 @@ _NO_MORE_ROWS = {"Project", "Filter", "Union", "Repartition", "RepartitionByExpr
 """Steps of a plan that give at most the rows they get. (A step that is not known may give any number.)"""
 
 
-def most_rows(df: DataFrame) -> float | None:
-    """There are no more rows than this; None if that is not certain without a job. Of files Spark knows only how many bytes they
-    take, and that tells nothing: rows that repeat themselves take no room. Parquet files say it themselves."""
-    steps = _costs(df).partition("== Physical Plan ==")[0].splitlines()
+def most_rows(df: DataFrame, told: str) -> float | None:
+    """There are no more rows than this, from the `costs` of a DataFrame; None if that is not certain without a job. Of files Spark
+    knows only how many bytes they take, and that tells nothing: rows that repeat themselves take no room. Parquet files say it
+    themselves."""
+    steps = told.partition("== Physical Plan ==")[0].splitlines()
     rows = 0.0
     for step in steps:
         name = re.match(r"[ :+-]*(\w+)", step)
@@ -149,10 +150,10 @@ def most_rows(df: DataFrame) -> float | None:
                 return None
             rows += 1.01 * float(known[1])  # told to three digits
         elif name[1] == "Relation" and re.search(r"\] parquet\b", step):
-            told = _rows_in_files(df)
-            if told is None:
+            stored = _rows_in_files(df)
+            if stored is None:
                 return None
-            rows += told
+            rows += stored
         elif name[1] not in _NO_MORE_ROWS:
             return None
     return rows

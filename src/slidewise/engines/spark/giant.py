@@ -90,8 +90,7 @@ def _left_out(road: Road) -> dict[int, tuple[int, pa.DataType]]:
 
     job, shipped = road.job, road.shipped
     return {shipped.places[name]: (k, job.types.field(name).type) for k, name in enumerate(job.plan.request.by)
-            if (isinstance(shipped.kind(name), (BooleanType, IntegralType)) or shipped.kind(name) == StringType())
-            and name != job.plan.request.time}
+            if isinstance(shipped.kind(name), (BooleanType, IntegralType)) or shipped.kind(name) == StringType()}
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def giant_of(road: Road, is_it: Column | None, tasks: int, look: Look | None = N
 
 def fits_driver(road: Road) -> bool:
     """Whether the driver takes samples."""
-    size = estimated_bytes(road.shipped.df)
+    size = estimated_bytes(road.shipped.costs)
     return size is not None and size <= _COLLECTED
 
 

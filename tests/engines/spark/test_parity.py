@@ -246,7 +246,12 @@ def test_slides_and_the_latest_agree(spark, tmp_path: Path, mode: str) -> None:
     expected = by_place(rows_of(sw.rolling(table(rows, SCHEMA), **asked)), emit)
     assert len(expected) >= 7
 
-    for piece in (pieces := cut(rows, 2, 3)):
+    pieces = cut(rows, 2, 3)
+    if emit == "latest":  # the last to come is not the youngest of its key, and changes what that one sees
+        young = max(rows, key=lambda row: row["ts"])
+        late = max((row for row in rows if row["card"] == young["card"] and row["ts"] < young["ts"]), key=lambda row: row["ts"])
+        pieces = [*([row for row in piece if row is not late] for piece in pieces), [late]]
+    for piece in pieces:
         random.Random(len(piece)).shuffle(piece)
     write_batches(tmp_path / "in", [table(piece, SCHEMA) for piece in pieces])
     batch = sw.rolling(spark.read.schema(DDL).parquet(str(tmp_path / "in")).repartition(3), **asked)

@@ -5,13 +5,14 @@ The engine is found by the kind of the data, without importing packages the call
 
 import inspect
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError
 from slidewise.planner.inputs import plain
-from slidewise.planner.plan import make_plan
+from slidewise.planner.plan import Plan, make_plan
 from slidewise.planner.request import Request, column_names, request
 
 STREAMING = ("watermark", "id", "results", "late", "keep", "max_ahead", "history", "buckets", "ttl")
@@ -88,9 +89,11 @@ def rolling(
     _no_streaming(streaming)
     from slidewise.engines.local.run import run
 
-    frame, plan, table = _local(kind, data, asked, joined=asked.emit == "event")
-    result = run(plan, table, missing=frame.missing, unlooked=frame.unlooked)
-    return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
+    frame = _frame(kind, data, asked)
+    with frame.joining() if asked.emit == "event" else nullcontext():
+        plan, table = _planned(frame, asked)
+        result = run(plan, table, missing=frame.missing, unlooked=frame.unlooked)
+        return (frame.joined if asked.emit == "event" else frame.listed)(asked.outputs, result, asked)
 
 
 def as_of(
@@ -147,7 +150,8 @@ def as_of(
     from slidewise.engines.local.run import run_as_of
 
     asking = _asking(KINDS[kind](queries), query_time, query_by)
-    frame, plan, table = _local(kind, data, asked, kept=asking.columns)
+    frame = _frame(kind, data, asked, kept=asking.columns)
+    plan, table = _planned(frame, asked)
     asked_for = asking.table(dict.fromkeys((query_time, *query_by)))
     names = dict(query_time=query_time, query_by=query_by)
     result = run_as_of(plan, asked_for, table, **names, missing=(asking.missing, frame.missing), unlooked=frame.unlooked)
@@ -183,11 +187,11 @@ def explain(data, other=None, **arguments: Any):
     from slidewise.engines.local.frames import KINDS
 
     if queries is None:
-        return told(_local(kind, data, asked)[1])
+        return told(_planned(_frame(kind, data, asked), asked)[0])
     from slidewise.engines.local.run import explained_for
 
     asking = _asking(KINDS[kind](queries), query_time, query_by)
-    _, plan, table = _local(kind, data, asked, asking.columns)
+    plan, table = _planned(_frame(kind, data, asked, asking.columns), asked)
     return told(explained_for(plan, asking.table(dict.fromkeys((query_time, *query_by))), table, query_time, query_by))
 
 
@@ -213,18 +217,21 @@ def _asking(frame, query_time: str, query_by: tuple[str, ...]):
     return frame
 
 
-def _local(kind: str, data, asked: Request, kept=None, joined: bool = False):
+def _frame(kind: str, data, asked: Request, kept=None):
     from slidewise.engines.local.frames import KINDS
-    from slidewise.engines.local.keys import check_key
 
     frame = KINDS[kind](data)
     asked.check_columns(frame.columns, kept=kept)
-    if joined:
-        frame.prepare()
+    return frame
+
+
+def _planned(frame, asked: Request) -> tuple[Plan, pa.Table]:
+    from slidewise.engines.local.keys import check_key
+
     table = frame.table(asked.needed, later=asked.aggregated)
     for name in asked.by:
         check_key(plain(table.schema.field(name).type))
-    return frame, make_plan(asked, table.schema), table
+    return make_plan(asked, table.schema), table
 
 
 def _no_streaming(given: dict) -> None:

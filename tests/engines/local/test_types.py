@@ -1,7 +1,9 @@
 """What type a result has is decided by the columns' types, never by the rows; and nothing is lost on the way."""
 
 import decimal
+import time
 import uuid
+from concurrent.futures import Future
 from datetime import date, datetime
 
 import numpy as np
@@ -263,14 +265,11 @@ def test_keys_by_what_their_type_stores(name):
     assert sw.rolling(frame, time="t", by="k", windows=9, aggs={"s": sw.sum("x")})["s_9"].tolist() == [1, 2, 5]
 
 
-@pytest.mark.parametrize(("on_write", "early"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(("on_write", "early"), [(False, False), (False, True), (True, False), (True, True)])
 def test_a_joined_pandas_frame_is_the_callers_own(on_write, early, monkeypatch):
     """Index, types and names as they were, a name that is there twice too; writing into it changes nothing else. early: columns
     are copied while the plan is made, as those of larger frames are."""
-    copied = []
-    monkeypatch.setattr(frames, "thread_count", lambda: 2)
-    monkeypatch.setattr(frames, "LARGE", 0 if early else 1 << 18)
-    monkeypatch.setattr(frames, "pool_of", lambda count: copied.append(count) or threads.pool_of(count))
+    copied = copies_of(monkeypatch, 0 if early else 1 << 18)
     with pd.option_context("mode.copy_on_write", on_write):
         frame = pd.DataFrame([[1, "a", 2.0, 7], [2, "b", 3.0, 8]], columns=["t", "k", "x", "k"], index=[5, 5])
         frame = frame.astype({"x": "Float64"})
@@ -286,7 +285,52 @@ def test_a_joined_pandas_frame_is_the_callers_own(on_write, early, monkeypatch):
         again = sw.rolling(frame, time="t", windows=9, aggs={"s": sw.sum("x")})
         frame.iloc[0, 0] = 77
         assert again["t"].tolist() == [1, 2]
-        assert copied == [2] * 12 * early
+        assert len(copied) == (12 if early and not on_write else 0)
+
+
+def copies_of(monkeypatch, least: int) -> list[Future]:
+    """What is copied while plans are made, for frames of so many rows."""
+    copied: list[Future] = []
+
+    class Pool:
+        def submit(self, copy):
+            copied.append(threads.pool_of(2).submit(copy))
+            return copied[-1]
+
+    monkeypatch.setattr(frames, "thread_count", lambda: 2)
+    monkeypatch.setattr(frames, "LARGE", least)
+    monkeypatch.setattr(frames, "pool_of", lambda count: Pool())
+    return copied
+
+
+def test_early_copies_are_those_that_are_given_back(monkeypatch):
+    frame = pd.DataFrame({"t": [1, 2], "x": [2.0, 3.0]})
+    ask = lambda data=frame, **more: sw.rolling(data, **{"time": "t", "windows": 9, "aggs": {"s": sw.sum("x")}} | more)
+    copied = copies_of(monkeypatch, 2)
+    out = ask()
+    assert len(copied) == 2
+    assert np.shares_memory(out["x"], copied[1].result()) and not np.shares_memory(out["x"], frame["x"])
+    ask(emit="latest")
+    sw.as_of(frame, frame, time="t", windows=9, aggs={"s": sw.sum("x")})
+    sw.explain(frame, time="t", windows=9, aggs={"s": sw.sum("x")})
+    ask(frame[:1])
+    monkeypatch.setattr(frames, "COPIED", 3)
+    ask()
+    monkeypatch.setattr(frames, "COPIED", 4)
+    monkeypatch.setattr(frames, "thread_count", lambda: 1)
+    ask()
+    assert len(copied) == 2
+
+
+def test_after_an_error_nobody_reads_the_callers_memory(monkeypatch):
+    """A call that is refused ends when no copy runs any more: the frame may lie in memory that is given back then."""
+    copied = copies_of(monkeypatch, 2)
+    slow = pd.Series.copy
+    monkeypatch.setattr(pd.Series, "copy", lambda self, *a, **k: (time.sleep(0.05), slow(self, *a, **k))[1])
+    frame = pd.DataFrame({"t": pd.to_datetime([1, None]), "x": [2.0, 3.0]})
+    with pytest.raises(sw.InputError):
+        sw.rolling(frame, time="t", windows="9s", aggs={"s": sw.sum("x")})
+    assert len(copied) == 2 and all(copy.done() for copy in copied)
 
 
 LABELS = {

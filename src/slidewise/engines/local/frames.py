@@ -5,7 +5,9 @@ nulls become Int64, which loses nothing), nullable and Arrow-backed ones give th
 """
 
 import time
-from concurrent.futures import Future
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -49,8 +51,9 @@ class ArrowFrame:
                 chosen = chosen.set_column(place, field.name, pc.run_end_decode(chosen.column(place)))
         return chosen
 
-    def prepare(self) -> None:
-        """Before a run whose results will be joined."""
+    def joining(self) -> AbstractContextManager:
+        """Around a run whose results will be joined."""
+        return nullcontext()
 
     def joined(self, outputs: tuple[Output, ...], result: pa.Table, request: Request, data: "ArrowFrame | None" = None):
         """This frame with the results as further columns."""
@@ -120,8 +123,8 @@ class PolarsFrame:
                 raise InputTypeError(f"column {name!r} of type {kind} has no Arrow type; cast it first ({error})") from None
         return chosen.to_arrow()
 
-    def prepare(self) -> None:
-        pass
+    def joining(self) -> AbstractContextManager:
+        return nullcontext()
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         return self.data.hstack(self._series(outputs, result, request, data or self))
@@ -219,12 +222,19 @@ class PandasFrame:
         self.unlooked = Unlooked(floats) if floats else None
         return pa.table(arrays)
 
-    def prepare(self) -> None:
-        """The results will be joined: where the frame must be copied for that, threads with nothing to do yet begin with it."""
-        size, threads = len(self.data) * len(self.data.columns), thread_count()
-        if threads > 1 and LARGE <= size <= COPIED and not _shares():
+    @contextmanager
+    def joining(self) -> Iterator[None]:
+        """Where the frame must be copied to be joined with results, threads that have nothing to do yet begin with it."""
+        rows, threads = len(self.data), thread_count()
+        if threads > 1 and rows >= LARGE and rows * len(self.data.columns) <= COPIED and not _shares():
             self._copies = [pool_of(threads).submit(column.copy) for _, column in self.data.items()]
             time.sleep(0)  # they need Python for a moment, to begin
+        try:
+            yield
+        finally:  # after an error, nobody reads the caller's memory any more
+            for copy in self._copies:
+                copy.cancel()
+            wait(self._copies)
 
     def joined(self, outputs, result: pa.Table, request: Request, data=None):
         import pandas as pd

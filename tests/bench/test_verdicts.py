@@ -28,7 +28,8 @@ def measured(rows: list[Row]) -> list[str]:
     """Columns that came out: numbers after the first fraction, or after a gap."""
     names = list(rows[0])
     given = ("days", "low", "high", "at")
-    floats = [k for k in names if k not in given and any(isinstance(r[k], float) or r[k] is None for r in rows)]
+    floats = [k for k in names if k not in given and any(isinstance(r[k], float) or r[k] is None for r in rows)
+              and not any(isinstance(r[k], str) for r in rows)]
     first = names.index(floats[0]) if floats else len(names)
     return [k for k in names if k in floats or (names.index(k) > first and any(type(r[k]) is int for r in rows)) or k in (
         "agrees", "count", "most", "partials", "break_even", "ten_times")]  # fmt: skip

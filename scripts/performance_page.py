@@ -36,6 +36,8 @@ their rows.
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
+- Suites of `rolling`, peers and Spark ran with nothing beside them. Of the papers' suites, most ran two at a time, each on a core
+  of its own: their curves are rougher than on an idle machine.
 """
 
 PAPERS = {

@@ -17,7 +17,7 @@ from pathlib import Path
 import front_table
 
 from slidewise import bench
-from slidewise.bench import plots, records
+from slidewise.bench import beside, plots, records
 from slidewise.bench.rolling import COLUMN
 from slidewise.bench.suite import HOLDS, Claim, Result, Row, View, picked, values
 
@@ -36,8 +36,6 @@ their rows.
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
-- Suites of `rolling`, peers and Spark ran with nothing beside them. Of the papers' suites, most ran two at a time, each on a core
-  of its own: their curves are rougher than on an idle machine.
 """
 
 PAPERS = {
@@ -73,6 +71,7 @@ def how(results: list[Result]) -> str:
         f"Times are the best of several turns on the machine{'s' * (not one)} below; ratios are taken within one run. Combines are "
         "counted, not timed:\n  those figures hold on any machine.",
         allocators(results),
+        beside.told({result.suite: result.beside for result in results}),
         *[two_ways(result.rows) for result in results if result.suite == "rolling"],
     ]
     return "".join(f"- {sentence}\n" for sentence in told)
@@ -205,7 +204,7 @@ def table(view: View, rows: list[dict]) -> str:
 def judged(result: Result) -> Result:
     """With the claims that follow from its rows by the suite of today."""
     again = bench.judged(bench.suite(result.suite), result.rows, result.quick, result.seconds)
-    kept = {name: getattr(result, name) for name in ("versions", "machine", "settings", "finished")}
+    kept = {name: getattr(result, name) for name in ("versions", "machine", "settings", "beside", "finished")}
     return replace(again, **kept)
 
 

@@ -95,6 +95,7 @@ def test_a_result_comes_back_as_it_was_filed(two, tmp_path):
     assert back.stands_in == "Nobody is not at hand."
     assert back.versions["slidewise"]
     assert back.machine["cores"] >= 1
+    assert back.beside == result.beside
     assert back.finished
 
 

@@ -14,6 +14,7 @@
     screen.py     tables on the terminal
     clock.py      a clock that compiled loops can read
     timing.py     best of several
+    beside.py     what else the machine did meanwhile
     start.py      until a process has its first answers
     fifo.py       in-order algorithms: throughput and latency over window sizes
     fiba.py       trees: throughput and latency over distances from the young end, single and in bulk
@@ -30,9 +31,11 @@ import argparse
 import importlib
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from slidewise.bench import papers, records, screen
+from slidewise.bench.beside import Watch
 from slidewise.bench.suite import Result, Suite
 from slidewise.errors import InputError, SlidewiseError
 
@@ -84,10 +87,11 @@ def run(names: Iterable[str] = (), quick: bool = False, out_dir: str | Path | No
 def run_one(chosen: Suite, quick: bool, out_dir: Path | None) -> Result:
     """Measure, judge, show and file one suite."""
     screen.begin(chosen, quick)
+    watch = Watch()
     began = time.perf_counter()
     rows = chosen.run(quick, screen.progress)
     spent = time.perf_counter() - began
-    result = judged(chosen, rows, quick, spent)
+    result = replace(judged(chosen, rows, quick, spent), beside=watch.seen())
     screen.show(chosen, result)
     if out_dir is not None:
         screen.filed([*records.write(result, out_dir), *drawn(chosen, rows, out_dir)])

@@ -118,6 +118,7 @@ def write(result: Result, out_dir: Path) -> list[Path]:
         "versions": versions(),
         "machine": machine(),
         "settings": settings(),
+        "beside": dict(result.beside),
         "claims": [dataclasses.asdict(claim) for claim in result.claims],
         "verdicts": result.verdicts,
         "rows": result.rows,
@@ -161,7 +162,8 @@ def read(path: Path) -> Result:
             stands_in=str(content.get("stands_in", "")),
             versions=dict(content["versions"]),
             machine=dict(content["machine"]),
-            settings=dict(content.get("settings", {})),  # not in older files, as the commit and Java
+            settings=dict(content.get("settings", {})),  # not in older files, as the commit, Java and what ran beside
+            beside={name: float(cores) for name, cores in content.get("beside", {}).items()},
             finished=str(content["finished"]),
         )
     except KeyError as error:

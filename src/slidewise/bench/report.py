@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from slidewise.bench import plots, records
+from slidewise.bench.beside import told
 from slidewise.bench.suite import HOLDS, Claim, Result, Suite, View, picked, values
 from slidewise.errors import InputError, UnsupportedError
 
@@ -122,6 +123,7 @@ def _surroundings(results: list[Result]) -> str:
                 by.setdefault(str(getattr(result, what).get(key, "-")), []).append(result.suite)
             said = [f"{value} ({', '.join(names)})" if len(by) > 1 else value for value, names in by.items()]
             lines.append(f"<tr><td>{_text(key)}</td><td>{'<br>'.join(map(_text, said))}</td></tr>")
+    lines.append(f"<tr><td>beside</td><td>{_text(told({r.suite: r.beside for r in results}))}</td></tr>")
     times = sorted(result.finished for result in results)
     lines.append(f"<tr><td>measured</td><td>{_text(times[0])} to {_text(times[-1])}</td></tr>")
     return f'<h2>Machine and versions</h2><table class="claims">{"".join(lines)}</table>'

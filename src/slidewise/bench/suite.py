@@ -141,6 +141,8 @@ class Result:
     machine: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of the allocators: variables of the environment."""
+    beside: Mapping[str, float] = field(default_factory=dict)
+    """What else the machine had to do, as `beside.Watch` saw it; empty where it was not noted."""
     finished: str = ""
 
 

@@ -95,6 +95,15 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in os.sysconf_names else 2**32
 
 
+def available_bytes() -> int:
+    """What processes can still have of it without swapping; where the system does not tell, all."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return memory_bytes()
+
+
 def resident_bytes() -> int | None:
     """Memory that this process has now; None where the system does not tell."""
     try:

@@ -45,7 +45,7 @@ HOPS = 1_000
 """Rows a micro-batch of hopping windows: each of them is in 600."""
 WARM_UP = 3
 """Micro-batches that are not counted: workers start, code is loaded."""
-PLAIN, PLAIN_BATCHES = 3_000, 6
+PLAIN, PLAIN_BATCHES = 6_000, 6
 """Rows of a micro-batch beside plain per-key state, and how many of them."""
 ANSWERS, COMPARED, COMPARED_KEYS = "answers compared", 500, 20
 """Rows of a micro-batch of which answers are compared, and their keys."""

@@ -34,6 +34,8 @@ their rows.
 - `make bench` runs all suites at their short sizes and leaves one page, `bench-results/report.html`;
   `slidewise bench daba-2015-table-1` runs one at its full size, `slidewise bench daba-2015` all of a paper,
   `slidewise bench --list` tells what there is, and `slidewise bench compare A B` puts two runs side by side.
+- "In part" means: a claim is judged by several tests (each point that was measured, each function, both sides of a bound), of which
+  some came out and some did not.
 - What a paper compares with and is not at hand is named with what stands in its place. Verdicts are computed; the explanations
   in italics are readings of the code and of the counts, not profiles.
 """
@@ -68,8 +70,8 @@ def how(results: list[Result]) -> str:
     """More of the head: what depends on which results there are."""
     one = len({machine(result) for result in results}) == 1
     told = [
-        f"Times are the best of several turns on the machine{'s' * (not one)} below; ratios are taken within one run. Combines are "
-        "counted, not timed:\n  those figures hold on any machine.",
+        f"Times are the best of several turns on the machine{'s' * (not one)} below, unless a suite says otherwise; ratios are "
+        "taken within one run.\n  Combines are counted, not timed: those figures hold on any machine.",
         allocators(results),
         beside.told({result.suite: result.beside for result in results}),
         *[two_ways(result.rows) for result in results if result.suite == "rolling"],

@@ -14,7 +14,7 @@ import pytest
 from slidewise import bench
 from slidewise.algorithms.fiba_forest import Forest
 from slidewise.bench import data, plots
-from slidewise.bench.papers import trees
+from slidewise.bench.papers import bulk_fiba_2023_memory, trees
 from slidewise.bench.suite import HOLDS
 from slidewise.bench.tally import combines
 from slidewise.bench.tree_rounds import BULK, EAGER, HIGH, SINGLY, Rounds, run_slides, run_times
@@ -119,7 +119,27 @@ def test_large_windows_are_judged_by_every_figure():
     assert [c.holds for c in claims(rows)] == ["yes"] * 5
     rows[2] |= {"p99_999_ns": 1.0, "faults": 700}
     rows[3]["throughput"] = 0.1
-    assert [c.holds for c in claims(rows)] == ["yes", "no", "no", "yes", "partly"]
+    assert [c.holds for c in claims(rows)] == ["yes", "no", "no", "partly", "partly"], "every bulk size is judged"
+    slower = claims(rows)[3]
+    assert slower.here == "throughput at n = 67,108,864 divided by that at n = 4,194,304: 0.09 for m = 1, 0.91 for m = 1,024"
+    assert slower.why.startswith("Less by more than that for m = 1.")
+    assert "Single evicts" in claims(rows)[2].why
+    rows[2]["throughput"], rows[3]["throughput"] = 0.1, 1.0
+    assert "Single evicts" not in claims(rows)[2].why, "they lose least here"
+
+
+@pytest.mark.parametrize(("memory", "free", "most"), [(24, 23, 2**28), (24, 3, 2**25), (16, 15, 2**27), (64, 60, 2**29)])
+def test_the_largest_window_fits_the_memory_there_is_and_what_is_free_of_it(monkeypatch, memory, free, most):
+    monkeypatch.setattr(bulk_fiba_2023_memory, "memory_bytes", lambda: memory * 2**30)
+    monkeypatch.setattr(bulk_fiba_2023_memory, "available_bytes", lambda: free * 2**30)
+    assert bulk_fiba_2023_memory.largest() == most
+    assert bulk_fiba_2023_memory.windows()[-1] == most
+
+
+def test_a_window_for_which_the_memory_has_gone_is_left_out(monkeypatch):
+    monkeypatch.setattr(bulk_fiba_2023_memory, "available_bytes", lambda: 2**11 * 64)
+    rows = bulk_fiba_2023_memory.measure([2**10, 2**12], 2**5, 16, 0.001, lambda what: None, "sum")
+    assert {row["n"] for row in rows} == {2**10}
 
 
 def test_pushed_out_by_none_is_not_by_one():

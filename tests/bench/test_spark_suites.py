@@ -6,8 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import slidewise as sw
 from slidewise.bench import spark_batch, spark_stream
+from slidewise.bench.suite import picked
 from slidewise.engines.spark.log import Log
+from slidewise.errors import SlidewiseError
 
 
 def test_one_event_in_ten_is_out_of_order_by_up_to_ten_minutes():
@@ -45,6 +48,49 @@ def test_verdicts_of_batches():
     assert said[9].startswith("one key, session windows, by=: 100 rows/s with 2 tasks")
     ended = spark_batch.verdicts(batch_rows(**{"(b) frames, re-aggregated": 0}))
     assert "did not end within" in ended[1]
+    few = spark_batch.verdicts([*batch_rows(**{spark_batch.FEW: 300.0}), {"what": spark_batch.ANSWERS, "rows": 7, "rows_s": None}])
+    assert "on the 1 rows of a few keys ours 300 rows/s, 30 times Spark's frames without" in few[1], "on the same rows"
+    assert few[-1] == "answers compared on 7 rows, ours and Spark's own: the same"
+
+
+def test_tables_of_batches_show_ratios_first_and_have_no_gaps():
+    parts = {"(c) ours": "frames", "(a) frames, segment tree": "frames", "hopping, ours": "hopping"}
+    parts |= {"hopping, Spark's window()": "hopping", "wide rows, pass-through": "wide rows"}
+    rows = [{"part": parts[row["what"]], **row} for row in batch_rows() if row["what"] in parts]
+    rows.append({"part": spark_batch.ANSWERS, "what": spark_batch.ANSWERS, "rows": 7, "seconds": None, "rows_s": None})
+    rows = spark_batch.with_times(rows)
+    assert {row["what"]: row["times"] for row in rows}["(c) ours"] == 5.0
+    views = spark_batch.views(rows)
+    assert [view.value for view in views] == ["times", "rows_s"] * 3
+    for view in views:
+        assert all(row[view.value] is not None for row in picked(rows, view.only))
+    assert spark_batch.views(batch_rows())[0].value == "rows_s", "results that were filed before there were parts"
+
+
+def test_answers_of_batches_that_differ_end_the_suite():
+    ours = pa.table({"key": [1, 0], "ts": [5, 5], "sum_w": [0.3, 2.0], "count_w": [1, 2]})
+    theirs = pa.table({"ts": [5, 5], "key": [0, 1], "count_w": [2, 1], "sum_w": [2.0, 0.1 + 0.2]})
+    assert spark_batch.same(ours, theirs, ["key", "ts"], "frames") == 2, "in any order, and to the last digits"
+    with pytest.raises(SlidewiseError, match="frames: count_w differs in 1 of 2 rows; first where key = 1, ts = 5: ours 1, Spark"):
+        spark_batch.same(ours, theirs.set_column(2, "count_w", [[2, 3]]), ["key", "ts"], "frames")
+    with pytest.raises(SlidewiseError, match="frames: sum_w differs"):
+        spark_batch.same(ours, theirs.set_column(3, "sum_w", [[2.001, 0.3]]), ["key", "ts"], "frames")
+    with pytest.raises(SlidewiseError, match="2 rows of ours, 1 of Spark's"):
+        spark_batch.same(ours, theirs.slice(1), ["key", "ts"], "frames")
+
+
+def test_answers_of_streams_that_differ_end_the_suite():
+    given = pa.concat_tables([spark_stream.events(np.random.default_rng(b), 50, b, keys=3) for b in range(3)])
+    columns = spark_stream.wanted(given)
+    right = pa.table({"id": np.arange(150), "revision": np.full(150, 2), **columns})
+    early = pa.table({"id": np.arange(50), "revision": np.zeros(50, np.int64), **{k: 0 * c[:50] for k, c in columns.items()}})
+    assert spark_stream.same(pa.concat_tables([right, early]), given) == 150, "what was revised does not count"
+    plain = sw.rolling(given, time="ts", by="card", windows=spark_stream.WINDOWS, aggs=spark_stream.AGGS).sort_by("id")
+    assert all(np.allclose(plain[name].to_numpy(), column) for name, column in columns.items())
+    with pytest.raises(SlidewiseError, match="peak_day differs in 150 of 150"):
+        spark_stream.same(right.set_column(right.column_names.index("peak_day"), "peak_day", [columns["peak_day"] + 1]), given)
+    with pytest.raises(SlidewiseError, match="answers for 149 events, not for the 150"):
+        spark_stream.same(right.slice(1), given)
 
 
 def test_verdicts_of_streams():
@@ -60,7 +106,15 @@ def test_verdicts_of_streams():
     assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0]
     assert "40 bytes of state an event, written 1.0 times over" in said[1]
     assert said[1].endswith("in proportion to the events, not to the window")
-    assert any("ours is 25 times plain per-key state" in line for line in said)
+    assert any("ours 250 rows/s, 25.0 times plain per-key state (10 rows/s)" in line for line in said)
+    assert any("ours 30 rows/s, 30.0 times Spark's window()" in line for line in said)
+    assert not any("answers compared" in line for line in said)
+    rows += [row("plain", spark_stream.PLAIN, rows_s=10.0), row("ours", spark_stream.PLAIN, rows_s=50.0)]
+    rows = [row(spark_stream.ANSWERS, 2_000, rows_s=None), *rows[1:]]
+    said = spark_stream.verdicts(rows)
+    beside = f"{spark_stream.PLAIN:,} rows a micro-batch: ours 50 rows/s, 5.0 times plain"
+    assert any(beside in line for line in said), "on the same files"
+    assert said[-1].startswith("answers compared on 2,000 rows")
     assert any("p50 1.00 s, p99 2.00 s" in line for line in said)
 
 

@@ -18,16 +18,16 @@ from slidewise.bench.tree_rounds import UNTIMED, WHOLE
 
 
 class Made:
-    """Rounds that take so many seconds each, and a call that costs something beside them."""
+    """Rounds that take so many seconds each, and a call that costs something beside them; some calls take longer, by number."""
 
-    def __init__(self, monkeypatch, each: float, call: float = 1e-5):
-        self.now, self.each, self.call = 0.0, each, call
+    def __init__(self, monkeypatch, each: float, call: float = 1e-5, longer: dict[int, float] | None = None):
+        self.now, self.each, self.call, self.longer = 0.0, each, call, longer or {}
         self.turns: list[int] = []
         monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter=lambda: self.now))
 
     def run(self, rounds: int) -> None:
+        self.now += self.call + rounds * self.each + self.longer.get(len(self.turns), 0.0)
         self.turns.append(rounds)
-        self.now += self.call + rounds * self.each
 
 
 @pytest.mark.parametrize("each", [1e-9, 1e-7, 1e-4, 0.2])
@@ -47,6 +47,23 @@ def test_the_best_of_several_turns_and_of_one_where_a_cycle_is_long(monkeypatch)
     made = Made(monkeypatch, 1e-3)
     timing.per_round(0.01, made.run, repeats=3, cycle=1000)
     assert made.turns.count(1000) == 2, "one to warm up, one that counts"
+
+
+@pytest.mark.parametrize("call", [0, 1, 2, 3, 4], ids="call {} takes long".format)
+@pytest.mark.parametrize("each", [1e-9, 1e-7, 1e-4])
+def test_a_loop_that_is_compiled_or_held_up_leaves_no_short_turns(monkeypatch, each, call):
+    """The first call compiles; any of the probe may meet something else that runs on the machine."""
+    made = Made(monkeypatch, each, longer={call: 0.1})
+    assert timing.per_round(0.05, made.run) == pytest.approx(each, rel=0.05)
+    assert made.turns[-3:] == [made.turns[-1]] * 3
+    assert made.turns[-1] * each > 0.05 / 4
+
+
+def test_turns_that_stay_short_end(monkeypatch):
+    """Whatever a clock says: the number of tries is bounded."""
+    made = Made(monkeypatch, 1e-9, longer={call: 0.1 for call in range(0, 1000, 2)})
+    assert timing.per_round(0.05, made.run) > 0
+    assert len(made.turns) < 100
 
 
 @pytest.mark.parametrize("name", ["two_stacks", "aba", "flatfit", "daba", "flatfat"])

@@ -15,6 +15,7 @@ from slidewise.bench.papers import (
     daba_2015,
     daba_2015_latency,
     fiba_2019,
+    fiba_2019_real,
     fiba_2019_rounds,
     reactive_2015,
     reactive_2015_slides,
@@ -192,6 +193,71 @@ def bulks(rate: Callable[[str, str, int], float], at: tuple[int, ...] = (0, 16, 
         for a in bulk_fiba_2023.ALL
         for x in at
     ]
+
+
+def why(claims: list[Claim], word: str) -> str:
+    (found,) = [claim for claim in claims if word in claim.paper]
+    return found.why
+
+
+def test_whoever_is_ahead_of_bulks_is_told_with_the_operators_where_it_is():
+    rows = latency(lambda a, quantile: 1.0 if a == "twostacks_lite" else 2.0 if a.startswith("b_") or a == "amta" else 9.0)
+    rows += [row | {"operator": "bloom", "p50_ns": 9.0 if row["algorithm"] == "twostacks_lite" else row["p50_ns"]} for row in rows]
+    assert "less than one cut through a tree (sum)." in why(bulk_fiba_2023.claims_7(rows), "best latencies of evicting")
+
+
+@pytest.mark.parametrize(("rates", "verdict"), [
+    ({0: 1, 2**8: 9, 2**12: 10, 2**16: 11, 2**20: 9.5}, "no"), ({0: 1, 2**8: 9, 2**12: 10, 2**16: 30, 2**20: 9.5}, "no"),
+    ({0: 1, 2**8: 9, 2**12: 10, 2**16: 11, 2**20: 8}, "yes"), ({0: 99, 2**8: 9, 2**12: 10, 2**16: 11, 2**20: 9.5}, "no"),
+])  # fmt: skip
+def test_a_drop_at_the_largest_bulks_is_more_than_the_best_point_being_another(rates, verdict):
+    rows = bulks(lambda o, a, m: rates[m], tuple(rates))
+    assert holds(bulk_fiba_2023_throughput.claims_12([row | {"m": row["d"] or 1} for row in rows]), "drops") == verdict
+
+
+@pytest.mark.parametrize(("ratios", "verdict"), [
+    ((0.9, 0.8, 0.85, 1.1), "no"), ((1.1, 1.1, 1.1, 0.9), "partly"), ((1.2, 1.1, 1.1, 1.1), "yes"),
+    ((0.9, 0.8, 1.05, 1.1), "partly"),
+])  # fmt: skip
+def test_a_mean_gain_that_is_a_loss_is_not_saved_by_one_window(ratios, verdict):
+    rows = [
+        {"function": "max", "algorithm": a, "window": 16 * 4**k, "throughput": ratio if a == "slick_deque" else 1.0}
+        for k, ratio in enumerate(ratios)
+        for a in ("slick_deque", "daba")
+    ]
+    assert slickdeque_2018._gain_claim(rows, 16, 0.07, "ahead from windows of 16 on").holds == verdict
+
+
+@pytest.mark.parametrize(("quarter", "month", "verdict"), [
+    (11_500, 950_000, "yes"), (17_980, 1_517_276, "no"), (11_500, 1_517_276, "partly"),
+])  # fmt: skip
+def test_windows_of_real_data_are_as_large_as_in_the_paper_or_not(quarter, month, verdict):
+    def rows(behind):
+        return [
+            {"data": "bikes", "operator": "sum", "algorithm": a, "days": days, "events": 8_000_000, "mean_window": held,
+             "throughput": 1.0 if a.startswith("bclassic") else 0.5 if days == behind else 2.0, "combines": None}
+            for days, held in ((0.25, quarter), (32, month))
+            for a in ("bfinger4", "bclassic4")
+        ] + [
+            {"data": "flights", "operator": "sum", "algorithm": a, "days": 32, "events": 300_000, "mean_window": 30_000,
+             "throughput": 1.0 if a.startswith("bclassic") else 2.0, "combines": 3.0 if a.startswith("bclassic") else 1.0}
+            for a in ("bfinger4", "bclassic4")
+        ]  # fmt: skip
+
+    assert holds(fiba_2019_real.claims_15(rows(None)), "windows hold about") == verdict
+    assert "low trees leave fingers little" in why(fiba_2019_real.claims_15(rows(0.25)), "outperform")
+    assert "low trees" not in why(fiba_2019_real.claims_15(rows(32)), "outperform"), "large windows have high trees"
+
+
+@pytest.mark.parametrize(("sum_", "bloom", "told"), [(1.6, 1.1, "More than marginal for sum"), (0.7, 1.1, "For sum the cache"),
+                                                     (1.0, 0.9, "For Bloom not consistent")])  # fmt: skip
+def test_what_caching_brings_is_explained_by_what_it_brought(sum_, bloom, told):
+    rate = {(f, a, w): gain if a == "daba" else 1.0 for f, gain in (("sum", sum_), ("bloom", bloom))
+            for a in ("daba", "daba_uncached") for w in (16, 64)}  # fmt: skip
+    found = daba_2015._caching(rate)
+    assert found.holds == "partly"
+    assert found.why.startswith(told)
+    assert found.why.count(".") == 1
 
 
 @pytest.mark.parametrize(("times", "verdict"), [(0.9, "partly"), (1.1, "yes"), (84.0, "partly")])

@@ -88,7 +88,9 @@ def _summary(results: list[Result]) -> str:
     return (
         f"<p>{len(results)} suites, {rows:,} measurements, {sizes}. "
         f"{sum(counts.values())} claims, the papers' and our own: {told or 'none'}. "
-        "A claim is judged by the rows of this run alone; times are of this machine, counts of combines hold on any.</p>"
+        "A claim is judged by the rows of this run alone, and holds in part where some of its tests (each point that was measured, "
+        "each function, both sides of a bound) came out and some did not; times are of this machine, counts of combines hold on "
+        "any.</p>"
     )
 
 

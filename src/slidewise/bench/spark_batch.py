@@ -1,10 +1,14 @@
 """Batches on Spark: our windows beside Spark's own frames, and beside the limit of the road into Python.
 
     (a) frames, segment tree    Spark's frames with spark.sql.window.segmentTree.enabled (4.2 and later)
-    (b) frames, re-aggregated   with it off: every frame is aggregated anew, so only a few keys are asked for
+    (b) frames, re-aggregated   with it off: every frame is aggregated anew, so only a few keys are asked for, once, after (a)
+                                has warmed up what they share; beside it ours on the rows of the same keys
     (c) ours                    sw.rolling
     (d) pass-through            the same rows through shuffle, sort and a mapInArrow that appends as many copied columns
     hopping                     window(ts, '10 minutes', '1 second') beside sw.time("10m", slide="1s"), closed="left"
+
+Before anything is timed, small frames go through ours and Spark's own and their answers are compared: all 15 aggregates of each
+row, and all of every hopping window. A difference ends the suite.
 
 All of it in one session, in turns, least time of several (the JVM goes on compiling for some rounds). One key: the same call
 on the same rows, without `by=` and with a column that is the same in all of them, with one task and with two; the files are
@@ -26,9 +30,10 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 
 import slidewise as sw
-from slidewise.bench.suite import Progress, Row, Suite, View
+from slidewise.bench.suite import Progress, Row, Suite, View, values, with_ratio
 from slidewise.bench.timing import seconds
 from slidewise.engines.spark.session import local_session
+from slidewise.errors import SlidewiseError
 
 KEYS = 100
 WINDOWS = (60, 600, 3600)
@@ -43,6 +48,18 @@ LIMIT_SECONDS = 60
 FEW_KEYS = (8, 2)
 """Keys that frames without the segment tree are asked for: the first number with which they end in time."""
 WIDE = 100
+COMPARED, HOPS_COMPARED = 20_000, 300
+"""Rows of which answers are compared; of the second number each is in 600 windows."""
+ANSWERS = "answers compared"
+FEW = "(c) ours, the same keys"
+PARTS = {
+    "frames": "(a) frames, segment tree",
+    "a few keys": "(b) frames, re-aggregated",
+    "hopping": "hopping, Spark's window()",
+    "one key": "one key, pass-through, 1 task",
+    "wide rows": "wide rows, pass-through",
+}
+"""What is measured on the same rows, and what the others of a part are divided by."""
 
 
 def aggregates() -> dict:
@@ -123,6 +140,42 @@ def joined_back(df):
     return numbered.join(few, "row").drop("row")
 
 
+def same(ours: pa.Table, theirs: pa.Table, keys: list[str], what: str) -> int:
+    """How many rows were compared. Sums and means may differ in the last digits, as they add up in another order."""
+    if ours.num_rows != theirs.num_rows:
+        raise SlidewiseError(f"{what}: {ours.num_rows:,} rows of ours, {theirs.num_rows:,} of Spark's")
+    order = [(key, "ascending") for key in keys]
+    mine, other = ours.sort_by(order), theirs.sort_by(order)
+    for name in mine.column_names:
+        a, b = mine[name], other[name]
+        if pa.types.is_floating(b.type):
+            agree = np.isclose(a.to_numpy(), b.to_numpy(), rtol=1e-9, atol=1e-12, equal_nan=True)
+        else:
+            agree = np.array([x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)])
+        if not agree.all():
+            at = int(np.flatnonzero(~agree)[0])
+            where = ", ".join(f"{key} = {mine[key][at]}" for key in keys)
+            raise SlidewiseError(
+                f"{what}: {name} differs in {int((~agree).sum()):,} of {len(agree):,} rows; first where {where}: "
+                f"ours {a[at]}, Spark's {b[at]}"
+            )
+    return mine.num_rows
+
+
+def compared(df) -> int:
+    """Answers of ours and of Spark's own frames and windows, over some of these rows."""
+    from pyspark.sql import functions as F
+
+    some = df.orderBy("ts").limit(COMPARED)
+    count = same(ours(some).toArrow(), native(some).toArrow(), ["key", "ts"], "frames")
+    some = df.orderBy("ts").limit(HOPS_COMPARED)
+    theirs = hopping(some).select(
+        "key", F.col("window.end").alias("ts"), F.col("sum(x)").alias("sum_w"), F.col("max(x)").alias("max_w"),
+        F.col("count(x)").alias("count_w"),
+    )  # fmt: skip
+    return count + same(our_hopping(some).toArrow(), theirs.toArrow(), ["key", "ts"], "hopping windows")
+
+
 def in_turns(calls: dict[str, Callable[[], object]], repeats: int, progress: Progress) -> dict[str, float]:
     """The least time of each, all of them measured once before any is measured again."""
     least: dict[str, float] = {}
@@ -181,7 +234,7 @@ def one_key(spark, rows: int, source: Path, repeats: int, progress: Progress) ->
         if window is not None:
             calls |= {_one_key(kind, tasks, BY): call(window, tasks, "key") for tasks in (1, 2)}
         for name, least in in_turns(calls, repeats, progress).items():
-            found.append({"what": name, "rows": rows, "seconds": least, "rows_s": rows / least})
+            found.append({"part": "one key", "what": name, "rows": rows, "seconds": least, "rows_s": rows / least})
     return found
 
 
@@ -195,6 +248,12 @@ def run(quick: bool, progress: Progress) -> list[Row]:
         2_000_000, 20_000, 5_000_000, 300_000, 5)
     spark = local_session("slidewise-bench", cores=2, conf={"spark.driver.memory": "3g"}, log=root / "spark.log")
     rows: list[Row] = []
+
+    def note(part: str, least: dict[str, float], count: int) -> None:
+        rows.extend(
+            {"part": part, "what": name, "rows": count, "seconds": took, "rows_s": count / took} for name, took in least.items()
+        )
+
     try:
         df = spark.read.parquet(str(files(root / "many", many, KEYS)))
         def with_tree(enabled: bool, data):
@@ -203,6 +262,8 @@ def run(quick: bool, progress: Progress) -> list[Row]:
                 finish(native(data))
             return call
 
+        progress("comparing answers")
+        rows.append({"part": ANSWERS, "what": ANSWERS, "rows": compared(df), "seconds": None, "rows_s": None})
         progress("warming up")
         finish(ours(df.limit(10_000)))
         calls = {
@@ -210,22 +271,20 @@ def run(quick: bool, progress: Progress) -> list[Row]:
             "(c) ours": lambda: finish(ours(df)),
             "(a) frames, segment tree": with_tree(True, df),
         }
-        for name, least in in_turns(calls, repeats, progress).items():
-            rows.append({"what": name, "rows": many, "seconds": least, "rows_s": many / least})
+        note("frames", in_turns(calls, repeats, progress), many)
         for keys in FEW_KEYS:
             few = df.where(f"key < {keys}")
             progress(f"(b) frames, re-aggregated, {keys} keys")
             took = in_time(spark, with_tree(False, few), LIMIT_SECONDS)
             if took is not None:
-                some = few.count()
-                rows.append({"what": "(b) frames, re-aggregated", "rows": some, "seconds": took, "rows_s": some / took})
+                mine = in_turns({FEW: lambda few=few: finish(ours(few))}, repeats, progress)
+                note("a few keys", {"(b) frames, re-aggregated": took, **mine}, few.count())
                 break
         calls = {
             "hopping, ours": lambda: finish(our_hopping(df.limit(hops))),
             "hopping, Spark's window()": lambda: finish(hopping(df.limit(hops))),
         }
-        for name, least in in_turns(calls, 2, progress).items():
-            rows.append({"what": name, "rows": hops, "seconds": least, "rows_s": hops / least})
+        note("hopping", in_turns(calls, 2, progress), hops)
         rows += one_key(spark, giant, files(root / "giant", giant, 1), 2 if quick else 7, progress)
         broad = spark.read.parquet(str(files(root / "wide", wide, KEYS, WIDE - 3)))
         calls = {
@@ -233,34 +292,45 @@ def run(quick: bool, progress: Progress) -> list[Row]:
             "wide rows, all columns ride": lambda: finish(ours(broad)),
             "wide rows, joined back": lambda: finish(joined_back(broad)),
         }
-        for name, least in in_turns(calls, repeats, progress).items():
-            rows.append({"what": name, "rows": wide, "seconds": least, "rows_s": wide / least})
+        note("wide rows", in_turns(calls, repeats, progress), wide)
     finally:
         spark.stop()
         shutil.rmtree(root, ignore_errors=True)
+    return with_times(rows)
+
+
+def with_times(rows: list[Row]) -> list[Row]:
+    """With how many times the rate of its part's base each row is."""
+    parts = {part: [row for row in rows if row["part"] == part] for part in values(rows, "part")}
+    for part, mine in parts.items():
+        with_ratio(mine, "rows_s", ("what", PARTS.get(part)), ("part",), "times")
     return rows
 
 
 def views(rows: list[Row]) -> list[View]:
-    return [View("thousand rows a second, by rows", "what", "rows", "rows_s", form=_thousands)]
+    if "part" not in rows[0]:  # filed before there were parts
+        return [View("thousand rows a second, by rows", "what", "rows", "rows_s", form=_thousands)]
+    found = []
+    for part in [part for part in values(rows, "part") if part in PARTS]:
+        only = (("part", part),)
+        found.append(View(f"{part}: times the rate of {PARTS[part]}, by rows", "what", "rows", "times", only, form="{:.2f}".format))
+        found.append(View(f"{part}: thousand rows a second, by rows", "what", "rows", "rows_s", only, form=_thousands))
+    return found
 
 
 def _thousands(value) -> str:
-    return "" if value is None else f"{value / 1000:,.0f}"
+    return "" if value is None else f"{value / 1000:,.1f}" if value < 100_000 else f"{value / 1000:,.0f}"
 
 
 def verdicts(rows: list[Row]) -> list[str]:
     rate = {row["what"]: row["rows_s"] for row in rows}
+    count = {row["what"]: row["rows"] for row in rows}
     mine = rate["(c) ours"]
     said = [
         f"ours {mine:,.0f} rows/s: {mine / rate['(a) frames, segment tree']:.1f} times Spark's frames with the segment tree, "
-        f"{mine / rate['(d) pass-through']:.0%} of pass-through"
+        f"{mine / rate['(d) pass-through']:.0%} of pass-through",
+        _without_tree(rate, count),
     ]
-    plain = rate.get("(b) frames, re-aggregated")
-    some = next((row["rows"] for row in rows if row["what"] == "(b) frames, re-aggregated"), 0)
-    said.append(f"{mine / plain:.0f} times Spark's frames without the segment tree, which are asked for {some:,} of the rows, "
-                "those of a few keys" if plain else
-                f"Spark's frames without the segment tree did not end within {LIMIT_SECONDS} s")
     hopping, native = rate["hopping, ours"], rate["hopping, Spark's window()"]
     said.append(f"hopping 10 minutes by 1 second: ours {hopping:,.0f} rows/s, {hopping / native:.1f} times Spark's window()")
     for by in ("", BY):
@@ -271,7 +341,22 @@ def verdicts(rows: list[Row]) -> list[str]:
     ride, join = rate["wide rows, all columns ride"], rate["wide rows, joined back"]
     said.append(f"{WIDE} columns: {ride:,.0f} rows/s when all ride along ({ride / rate['wide rows, pass-through']:.0%} of "
                 f"pass-through), {join:,.0f} when joined back")
+    if ANSWERS in count:
+        said.append(f"answers compared on {count[ANSWERS]:,} rows, ours and Spark's own: the same")
     return said
+
+
+def _without_tree(rate: dict[str, float], count: dict[str, int]) -> str:
+    """On the same rows, those of a few keys; results that were filed without ours on them have it on all rows alone."""
+    plain = rate.get("(b) frames, re-aggregated")
+    if not plain:
+        return f"Spark's frames without the segment tree did not end within {LIMIT_SECONDS} s"
+    some = count["(b) frames, re-aggregated"]
+    if FEW in rate:
+        return (f"on the {some:,} rows of a few keys ours {rate[FEW]:,.0f} rows/s, {rate[FEW] / plain:.0f} times Spark's frames "
+                f"without the segment tree ({plain:,.0f}, one turn)")
+    return (f"{rate['(c) ours'] / plain:.0f} times Spark's frames without the segment tree, which are asked for {some:,} of the "
+            "rows, those of a few keys")
 
 
 SUITE = Suite(

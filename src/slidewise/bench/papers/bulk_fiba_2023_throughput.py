@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from slidewise.bench.papers import trees
 from slidewise.bench.papers.bulk_fiba_2023 import ALL, BLOOM
 from slidewise.bench.papers.bulk_fiba_2023_rounds import TREES, Window
@@ -159,9 +161,9 @@ def claims_12(rows: list[Row]) -> list[Claim]:
         upto = [m for m in line if m <= 2**12]
         rise[key] = line[max(upto)] / line[min(upto)]
     drop = {
-        key: max(line.values()) / line[max(line)]
+        key: float(np.median([r for m, r in line.items() if min(line) < m < max(line)])) / line[max(line)]
         for key, line in lines.items()
-        if key[1].startswith("b_") and max(line) >= 2**15
+        if key[1].startswith("b_") and max(line) >= 2**15 and len(line) > 2
     }
     return [
         claim(
@@ -175,8 +177,9 @@ def claims_12(rows: list[Row]) -> list[Claim]:
         ),
         claim(
             "throughput drops when m gets very large, because items wait in temporary space",
-            ", ".join(f"{o} {a} by {r:.2f}" for (o, a), r in drop.items()) + " at the largest m" if drop else "",
-            [r > 1.05 for r in drop.values()],
+            ", ".join(f"{o} {a} by {r:.2f}" for (o, a), r in drop.items()) + ": the median rate between the smallest and the "
+            "largest m, divided by that at the largest" if drop else "",
+            [r > 1.15 for r in drop.values()],
             "The temporary space is one array that is used again in every round: nothing is allocated for it.",
         ),
     ]  # fmt: skip

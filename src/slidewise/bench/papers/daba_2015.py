@@ -369,6 +369,8 @@ def _caching(rate: dict) -> Claim:
         if a == "daba_uncached" and w >= 8 and (f, "daba", w) in rate:
             gains.setdefault(f, []).append(rate[f, "daba", w] / rate[f, a, w])
     means = {f: float(np.exp(np.mean(np.log(found)))) for f, found in gains.items()}
+    more = [f for f, mean in means.items() if f != "bloom" and mean >= 1.25]
+    less = [f for f, mean in means.items() if f != "bloom" and mean <= 0.8]
     return claim(
         "caching makes a marginal difference for Sum and GeometricMean, a modest but consistent one for Bloom",
         ", ".join(f"{f} {mean:.2f} times ({min(gains[f]):.2f} to {max(gains[f]):.2f})" for f, mean in means.items())
@@ -376,8 +378,13 @@ def _caching(rate: dict) -> Claim:
         if means
         else "",
         [min(gains[f]) > 1 and mean < 2 if f == "bloom" else 0.8 < mean < 1.25 for f, mean in means.items()],
-        "What is saved is a combine in half of the calls. For cheap functions the cache is two more states to carry along.",
-    )
+        reasons(
+            (more, f"More than marginal for {', '.join(more)}: half of the calls save a combine, and a call is little beside it."),
+            (less, f"For {', '.join(less)} the cache, two more states to carry along, costs more than it saves."),
+            (min(gains.get("bloom", [2])) <= 1, "For Bloom not consistent: behind at some windows."),
+            (means.get("bloom", 0) >= 2, "For Bloom more than modest: a combine that is saved is most of a call."),
+        ),
+    )  # fmt: skip
 
 
 def _recalc(rate: dict) -> Claim:

@@ -287,7 +287,7 @@ def measure_14(sizes: Sharing, progress: Progress) -> list[Row]:
         n = trees.window_of(name, sizes.n)
         for tree in map(Tree, sizes.arities):
             for twin in (True, False):
-                for small in [2**p for p in range(0, n.bit_length(), sizes.step)]:
+                for small in dict.fromkeys([*(2**p for p in range(0, n.bit_length(), sizes.step)), n]):
                     kind = "twin" if twin else "range"
                     progress(f"{name}, {tree.name}_{kind}, small window {small:,}")
                     key = tree, n, small, twin

@@ -23,7 +23,7 @@ from slidewise.bench.tree_rounds import BATCH, run_times
 STANDS_IN = (
     "The flights out of New York in 2013 (a third of a million, heard of when they land), and rides drawn in "
     "the shape that the "
-    "papers report of the bike data. Bloom filters see a twentieth of the rides."
+    "papers report of the bike data. Bloom filters see a twentieth of the rides. One turn each: whole streams are long."
 )
 
 
@@ -131,6 +131,9 @@ def plots(title: str) -> Callable[[list[Row]], list[Plot]]:
 
 # ---- fiba-2019 Figure 15 ---------------------------------------------------------------------------------------------
 
+TOLD = {0.25: 11_000, 32: 991_000}
+"""Entries in windows of so many days, in the paper."""
+
 
 def claims_15(rows: list[Row]) -> list[Claim]:
     rate = {key: row["throughput"] for key, row in by(rows, "data", "operator", "days", "algorithm").items()}
@@ -155,6 +158,11 @@ def claims_15(rows: list[Row]) -> list[Claim]:
     ]
     rides = [r for r in rows if r["data"] == "bikes" and r["operator"] == rows[0]["operator"]]
     windows = {r["days"]: r["mean_window"] for r in rides}
+    scale = rides[0]["events"] / data.RIDES
+    near = {days: windows[days] / (told * scale) for days, told in TOLD.items() if days in windows}
+    behind = {key: r for key, r in ratios.items() if r <= 1}
+    held = {(r["data"], r["operator"], r["days"]): r["mean_window"] for r in rows}
+    smallest = bool(behind) and max(held[key[:3]] for key in behind) < 2 * min(held.values())
     return [
         claim(
             "finger B-trees consistently outperform their classic counterparts",
@@ -163,8 +171,9 @@ def claims_15(rows: list[Row]) -> list[Claim]:
             "fewer combines",
             [r > 1 for r in ratios.values()] + [r > 1 for r in fewer],
             reasons(
-                (min(ratios.values()) <= 1, "Behind at " + ", ".join(f"{kind} {name} {days:g} days (arity {a})" for
-                 (kind, name, days, a), r in ratios.items() if r <= 1) + ": low trees leave fingers little to save."),
+                (behind, "Behind at " + ", ".join(f"{kind} {name} {days:g} days (arity {a})" for kind, name, days, a in behind)
+                 + (": the smallest windows there are, whose low trees leave fingers little to save." if smallest
+                    else ", and not in the smallest windows alone.")),
                 (min(fewer, default=2) <= 1, "What comes far out of order is repaired all the way up, with fingers too."),
             ),
         ),
@@ -180,10 +189,12 @@ def claims_15(rows: list[Row]) -> list[Claim]:
         claim(
             "windows hold about 11,000 elements for 1/4 day up to about 991,000 for 32 days",
             f"rides: {windows[min(windows)]:,.0f} for {min(windows):g} days, {windows[max(windows)]:,.0f} for {max(windows):g}, in "
-            "the mean of the run",
-            [11_000 / 2 < windows[0.25] < 11_000 * 2, 991_000 / 2 < windows[32] < 991_000 * 2],
-            f"The mean is of all events of {rides[0]['events']:,} rides (the paper's: 8 million), more of which come when the "
-            "window is full of them; also while the first window fills.",
+            f"the mean over {rides[0]['events']:,} events"
+            + ("" if scale == 1 else f": {' and '.join(f'{r:.2f}' for r in near.values())} times the paper's for as many rides"),
+            [0.75 <= r <= 1.25 for r in near.values()],
+            "The paper does not say what its figures are the mean of. Its 8 million rides of five months (153 days) are 13,000 in "
+            "a quarter of a day and 1.7 million in 32 days; a mean over events is above that, as more of them come when the window "
+            "is full, and below it while the first window fills.",
         ),
     ]  # fmt: skip
 

@@ -358,5 +358,6 @@ FIG_15 = Suite(
     views=views_15,
     plots=plots_15,
     claims=claims_15,
-    stands_in=STANDS_IN.format(most=22) + " What the process holds more than before, in place of all it holds.",
+    stands_in=STANDS_IN.format(most=22) + " They begin at 2^16, and claims are judged from 2^18 on: what smaller ones take is lost "
+    "among the pages that the process touches anyway. What the process holds more than before, in place of all it holds.",
 )

@@ -106,14 +106,14 @@ def test_verdicts_of_streams():
     assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0]
     assert "40 bytes of state an event, written 1.0 times over" in said[1]
     assert said[1].endswith("in proportion to the events, not to the window")
-    assert any("ours 250 rows/s, 25.0 times plain per-key state (10 rows/s)" in line for line in said)
+    assert any("ours is 25.0 times plain per-key state in the same micro-batches (10 rows/s)" in line for line in said)
     assert any("ours 30 rows/s, 30.0 times Spark's window()" in line for line in said)
     assert not any("answers compared" in line for line in said)
-    rows += [row("plain", spark_stream.PLAIN, rows_s=10.0), row("ours", spark_stream.PLAIN, rows_s=50.0)]
+    rows += [row(what, 20_000, rows_s=rate, part=spark_stream.PLAIN) for what, rate in (("plain", 10.0), ("ours", 50.0))]
     rows = [row(spark_stream.ANSWERS, 2_000, rows_s=None), *rows[1:]]
     said = spark_stream.verdicts(rows)
-    beside = f"{spark_stream.PLAIN:,} rows a micro-batch: ours 50 rows/s, 5.0 times plain"
-    assert any(beside in line for line in said), "on the same files"
+    assert any("ours is 5.0 times plain per-key state in the same micro-batches" in line for line in said)
+    assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0], "over all of its own"
     assert said[-1].startswith("answers compared on 2,000 rows")
     assert any("p50 1.00 s, p99 2.00 s" in line for line in said)
 

@@ -23,8 +23,10 @@ from slidewise.pipeline.flat import not_flat
 from slidewise.pipeline.places import paths_that_meet, there_already
 from slidewise.pipeline.problems import Problem, listed, meant
 from slidewise.pipeline.reading import Document, is_local, read
+from slidewise.pipeline.types import as_on_spark, named
 from slidewise.planner.plan import make_plan
 from slidewise.planner.request import request
+from slidewise.planner.widening import holds
 from slidewise.windows.duration import nanoseconds
 
 MERGE_TABLES = ("delta", "iceberg")
@@ -73,6 +75,7 @@ def check(document: Document, to_run: bool = True) -> Checked:
         if columns is not None:
             found += _unknown_columns(job, windows, aggregates, columns)
             found += not_flat(job, aggregates, columns) if not found else ()
+            found += _types_of_history(document, windows, aggregates, columns) if not found else ()
         if found:
             raise document.origin.error(found)
     arguments = meaning.arguments(job, windows, aggregates)
@@ -180,6 +183,24 @@ def _history(document: Document, columns: pa.Schema | None) -> Iterator[Problem]
     for name in columns.names if columns is not None and known is not None else ():
         if name not in known.names:
             yield Problem(("history",), f'has no column "{name}", which the source has; there is {listed(known.names)}')
+
+
+def _types_of_history(document: Document, windows: Any, aggregates: Any, columns: pa.Schema) -> Iterator[Problem]:
+    """What is read of it has the stream's types, or narrower ones. Those that only Spark will know are left to the engine."""
+    job = document.job
+    if job.mode != "stream" or job.history is None:
+        return
+    known, _ = columns_of(document, job.history, ("history",), streams=False)
+    if known is None:
+        return
+    read = columns.names if job.emit == "event" else {name for _, name in meaning.needed(job, windows, aggregates)}
+    for name in [name for name in columns.names if name in read and name in known.names]:
+        kind, other = as_on_spark(columns.field(name).type), as_on_spark(known.field(name).type)
+        if kind is None or other is None or holds(kind, other):
+            continue
+        declared = name in getattr(job.history, "schema", {})
+        told = f"is {named(other)}, and in the source {named(kind)}, which cannot hold all its values; give it one type in both"
+        yield Problem(("history", "schema", name), told) if declared else Problem(("history",), f'the column "{name}" {told}')
 
 
 def _durations(stream: schema.StreamTable) -> Iterator[Problem]:

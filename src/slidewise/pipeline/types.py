@@ -69,6 +69,25 @@ def arrow_schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([pa.field(name, arrow_and_spark(kind)[0]) for name, kind in columns.items()])
 
 
+def named(kind: pa.DataType) -> str:
+    """What a job file calls a type."""
+    if pa.types.is_list(kind):
+        return f"array<{named(kind.value_type)}>"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return next((name for name, (arrow, _) in _SIMPLE.items() if arrow == kind), str(kind))
+
+
+def as_on_spark(kind: pa.DataType) -> pa.DataType | None:
+    """The type of a file's column once Spark has read it; None where that depends on the file, or is no simple type."""
+    if pa.types.is_timestamp(kind):  # nanoseconds are Spark's own old moments, or refused
+        return None if kind.unit == "ns" else pa.timestamp("us", None if kind.tz is None else "UTC")
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    known = kind == pa.null() or pa.types.is_decimal128(kind) or kind in [arrow for arrow, _ in _SIMPLE.values()]
+    return kind if known else None
+
+
 def spark_schema(columns: Mapping[str, str]) -> str:
     """As Spark's readers take it."""
     return ", ".join(f"`{name.replace('`', '``')}` {arrow_and_spark(kind)[1]}" for name, kind in columns.items())

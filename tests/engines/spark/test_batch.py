@@ -6,6 +6,7 @@ import datetime
 import importlib.metadata
 import math
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -108,6 +109,34 @@ def test_as_of_cuts_no_time_to_the_others_unit(spark):
     assert sw.as_of(queries, data, **numbers).collect()[0]["n_5"] == 0, "0.1 as a float is a little more"
     queries, data = spark.sql("select 4294967299L t"), spark.sql("select 2 t")
     assert sw.as_of(queries, data, **numbers).collect()[0]["n_5"] == 0
+
+
+@pytest.mark.parametrize(("asking", "known", "kind"), [
+    ("tinyint", "bigint", "bigint"), ("float", "double", "double"), ("int", "double", "double"), ("int", "float", "double"),
+    ("decimal(5,1)", "decimal(4,3)", "decimal(7,3)"), ("bigint", "decimal(4,2)", "decimal(21,2)"),
+    ("decimal(38,0)", "bigint", "decimal(38,0)"),
+])  # fmt: skip
+def test_as_of_joins_keys_of_numbers_where_one_type_holds_both(spark, asking, known, kind):
+    asked = dict(time="t", by="k", windows=[10], aggs={"n": sw.count(), "k": sw.max("k")})
+    for one, other in ((asking, known), (known, asking)):
+        queries = spark.sql(f"select cast(7 as {one}) k, 9 t")
+        data = spark.sql(f"select cast(n as {other}) k, 5 t from values 7, 6 as (n)")
+        found = sw.as_of(queries, data, **asked)
+        assert [f.dataType.simpleString() for f in found.schema][::3] == [one, kind]
+        assert [(row["k"], row["n_10"], row["k_10"]) for row in found.collect()] == [(7, 1, 7)]
+
+
+def test_as_of_rounds_no_key(spark):
+    """33554433 is no float, though 33554432 is, and 2**53 + 1 no double: keys that differ stay apart, or are refused."""
+    asked = dict(time="t", by="k", windows=[10], aggs={"n": sw.count()})
+    queries, data = spark.sql("select cast(33554432 as float) k, 9 t"), spark.sql("select 33554433 k, 5 t")
+    assert sw.as_of(queries, data, **asked).collect()[0]["n_10"] == 0
+    for one, other in (("double", "bigint"), ("float", "bigint"), ("decimal(20,2)", "double"), ("decimal(38,0)", "decimal(38,2)"),
+                       ("decimal(38,20)", "bigint"), ("string", "int"), ("timestamp", "timestamp_ntz")):  # fmt: skip
+        for mine, theirs in ((one, other), (other, one)):
+            queries = spark.createDataFrame([], f"k {mine}, t int")
+            with pytest.raises(sw.InputTypeError, match=re.escape(f"key 'k' is {mine}, the data's {theirs}")):
+                sw.as_of(queries, spark.createDataFrame([], f"k {theirs}, t int"), **asked)
 
 
 def test_as_sparks_own_frames(spark):

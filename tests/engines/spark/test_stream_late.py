@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 from tests.engines.spark.streaming import (
     PLAIN,
     PLAIN_DDL,
@@ -28,7 +30,7 @@ from tests.engines.spark.streaming import (
 
 import slidewise as sw
 from slidewise.engines.spark.session import STREAMING
-from slidewise.errors import InputError
+from slidewise.errors import InputError, InputTypeError
 
 ASKED = {"time": "ts", "by": "card", "windows": ["10m"], "aggs": {"n": sw.count(), "total": sw.sum("amount")}}
 MINUTE = 60 * SECOND
@@ -132,6 +134,64 @@ def test_history_fills_the_windows_before_the_first_event(spark, tmp_path: Path)
     assert {row["complete"] for row in found.values()} == {True, False}
 
 
+NARROW = "id int, k {}, at int, amount short, ratio float, due decimal(6,2)"
+WIDE = "id long, k {}, at long, amount int, ratio double, due decimal(9,3)"
+SUMS = {"n": sw.count(), "total": sw.sum("amount"), "ratio": sw.max("ratio"), "due": sw.max("due")}
+
+
+@pytest.mark.parametrize(("before", "now"), [
+    ("int", "bigint"), ("float", "double"), ("decimal(6,2)", "decimal(9,3)"), ("smallint", "double"), ("int", "decimal(12,2)"),
+    ("string", "string collate UTF8_LCASE"),
+])  # fmt: skip
+def test_history_of_narrower_types_fills_the_windows_of_the_same_keys(spark, tmp_path: Path, before: str, now: str) -> None:
+    """A key's bucket is a hash of its value in one type: 7 as an int lies elsewhere than 7 as a long."""
+    rows = [(i, i % 16, i // 16, i, i / 4, i) for i in range(64)]
+    wide = spark.createDataFrame(rows, "id long, k int, at long, amount int, ratio double, due int")
+    wide = wide.selectExpr(*[f"cast({name} as {kind}) {name}" for name, kind in columns_of(WIDE.format(now))])
+    wide.where("at = 3").coalesce(1).write.parquet(str(tmp_path / "in"))
+    old = wide.where("at < 3").selectExpr(*[f"cast({name} as {kind}) {name}" for name, kind in columns_of(NARROW.format(before))])
+    asked = {"time": "at", "by": "k", "windows": {"w": 100}, "aggs": SUMS}
+    stream = source(spark, tmp_path / "in", WIDE.format(now))
+    run(sw.rolling(stream, **asked, watermark=1, id="id", history=old, complete=True, buckets=8), tmp_path)
+    found = {row["id"]: row for row in out(tmp_path)}
+    assert {i: row["n_w"] for i, row in found.items()} == dict.fromkeys(range(48, 64), 4)
+    assert {i: row["total_w"] for i, row in found.items()} == {i: 4 * i - 96 for i in range(48, 64)}
+    assert all(row["ratio_w"] == i / 4 and row["due_w"] == i for i, row in found.items())
+
+
+def columns_of(ddl: str) -> list[list[str]]:
+    return [column.split(" ", 1) for column in ddl.split(", ")]
+
+
+@pytest.mark.parametrize(("name", "before", "now"), [
+    ("k", "bigint", "int"), ("k", "double", "int"), ("k", "bigint", "double"), ("k", "int", "float"), ("k", "int", "decimal(11,2)"),
+    ("k", "decimal(9,3)", "decimal(9,2)"), ("k", "string", "bigint"), ("amount", "double", "float"),
+    ("ts", "timestamp_ntz", "timestamp"), ("ts", "timestamp", "timestamp_ntz"), ("ts", "date", "timestamp"),
+    ("tags", "array<bigint>", "array<int>"),
+])  # fmt: skip
+def test_history_of_other_types_is_refused(spark, tmp_path: Path, name: str, before: str, now: str) -> None:
+    kinds = {"id": "bigint", "k": "string", "ts": "timestamp", "amount": "bigint", "tags": "array<string>"}
+    asked = {"time": "ts", "by": "k", "windows": "10m", "aggs": {"n": sw.count("amount")}, "watermark": "5m"}
+    ddl = lambda **other: ", ".join(f"{column} {kind}" for column, kind in (kinds | other).items())
+    stream, history = source(spark, tmp_path / "in", ddl(**{name: now})), spark.createDataFrame([], ddl(**{name: before}))
+    told = re.escape(f"history's column {name!r} is {before}, the stream's is {now}")
+    with pytest.raises(InputTypeError, match=told):
+        sw.rolling(stream, **asked, id="id", history=history)
+    if name != "ts":
+        sw.rolling(stream, **asked, id="id", history=history.withColumn(name, F.lit(None)))  # nothing, in a column of no type
+    with pytest.raises(InputError, match=f"history has no column {name!r}, which the stream has"):
+        sw.rolling(stream, **asked, id="id", history=history.drop(name))
+
+
+def test_history_may_differ_where_nothing_is_read(spark, tmp_path: Path) -> None:
+    stream = source(spark, tmp_path / "in", "k int, at long, amount long, note string")
+    history = spark.createDataFrame([], "k int, at long, amount long, note double")
+    asked = {"time": "at", "by": "k", "windows": [10], "aggs": {"total": sw.sum("amount")}, "watermark": 1, "history": history}
+    sw.rolling(stream, **asked, emit="latest")
+    with pytest.raises(InputTypeError, match="history's column 'note' is double, the stream's is string"):
+        sw.rolling(stream, **asked)
+
+
 def test_without_history_results_say_that_they_are_not_complete(spark, tmp_path: Path) -> None:
     rows = events(60, seed=19, cards=1, seconds=1500)
     write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in cut(rows, 1, 2)])
@@ -163,6 +223,21 @@ def test_number_and_zoneless_times(spark, tmp_path: Path) -> None:
             assert {i: without(row, "revision", "late") for i, row in final(out(root)).items()} == expected
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_before_1970_there_is_no_watermark(spark, tmp_path: Path) -> None:
+    """Spark's begins at 1970: until events get there final results wait for the end, and nothing is late."""
+    rows = events(80, seed=37, jitter=400)
+    for row in rows:
+        row["ts"] -= 2_000_000_000 * SECOND
+    write_batches(tmp_path / "in", [table(piece, PLAIN) for piece in cut(rows, 1, 4)])
+    control = tmp_path / "control"
+    asked = {**ASKED, "watermark": "1m", "id": "id", "results": "final", "control": control}
+    counts = run(sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **asked), tmp_path)
+    assert out(tmp_path) == [] and (total(counts, "accepted"), total(counts, "late")) == (len(rows), 0)
+    sw.flush(control)
+    run(sw.rolling(source(spark, tmp_path / "in", PLAIN_DDL), **asked), tmp_path)
+    assert {row["id"]: without(row, "revision", "late") for row in out(tmp_path)} == at_once(rows)
 
 
 def test_numbers_that_sparks_watermark_cannot_count_are_a_clear_error(spark, tmp_path: Path) -> None:
@@ -210,6 +285,22 @@ def test_names_that_only_case_tells_apart(spark, tmp_path: Path) -> None:
         sw.rolling(stream, **ASKED, watermark="1m", id="id")
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+@pytest.mark.parametrize("emit", ["slide", "latest"])
+def test_results_named_like_columns_that_do_not_come_out(spark, tmp_path: Path, emit: str) -> None:
+    """They have types of their own: an input column that only has the name is nothing to them."""
+    ddl = "k long, at long, amount long, revision string, late double, complete string, total_w float"
+    rows = [(i % 2, i, i, "a", 1.5, "c", 0.5) for i in range(20)]
+    spark.createDataFrame(rows, ddl).coalesce(1).write.parquet(str(tmp_path / "in"))
+    stream = source(spark, tmp_path / "in", ddl)
+    asked = {"time": "at", "by": "k", "windows": {"w": sw.time(4, slide=4)}, "aggs": {"total": sw.sum("amount")}, "emit": emit}
+    result = sw.rolling(stream, **asked, watermark=2, complete=True)
+    kinds = {field.name: field.dataType.simpleString() for field in result.schema}
+    whole = dict.fromkeys(("k", "at", "total_w", "revision"), "bigint")
+    assert kinds == whole | {"late": "boolean", "complete": "boolean"}
+    run(result, tmp_path)
+    assert any(row["total_w"] for row in out(tmp_path))
 
 
 WORDS = [*"ΣςσİıIi\u212akẞßǄǅǆ\u2126ωΩ𐐀𐐨ﬁAa", *"i\u0307 ΑΣ ας ασ ΑΣΑ ασα SS ss FI fi".split(), "a ", " a", "", " ", None]

@@ -156,6 +156,13 @@ def test_a_report_of_the_same_micro_batch_takes_its_place() -> None:
     assert listener.totals["in"] == 5 + 7 + 2
 
 
+def test_the_last_is_the_one_reported_last() -> None:
+    listener = sw.StreamMetrics()
+    for query, number in (("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2)):
+        listener.add(_Report(query, number, 1))
+        assert (listener.last.query, listener.last.number) == (query, number)
+
+
 def test_times_that_python_cannot_write_are_left_out() -> None:
     """Numbers of microseconds as times are milliseconds to Spark: its report has years of five digits."""
     listener = sw.StreamMetrics()

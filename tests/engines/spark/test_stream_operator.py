@@ -335,6 +335,38 @@ def test_what_only_seems_to_be_there_is_refused(before: dict, after: dict, words
         home.batch(table(rows[60:]))
 
 
+def test_a_longer_ttl_is_refused_and_a_shorter_one_holds() -> None:
+    """A key that was idle for longer than the old one may be gone or not: that depends on when a sweep came by."""
+    windows = ["30s", sw.rows(3)]
+    home, rows = Harness(make(windows, ttl="2m", keep="0s"), limits=SMALL), events(19)
+    home.batch(table(rows[:40]))
+    for longer in ("3m", None):
+        home.use(make(windows, ttl=longer, keep="0s"), limits=SMALL)
+        with pytest.raises(StateError, match=r"stored state of bucket .*ttl"):
+            home.batch(table(rows[40:]))
+    for ttl, at in (("2m", 40), ("1m", 60), ("1s", 80)):  # 1s counts as the 30s that windows of time need
+        home.use(make(windows, ttl=ttl, keep="0s"), limits=SMALL)
+        home.batch(table(rows[at : at + 20]))
+    home.use(make(windows, ttl="30s", keep="0s"), limits=SMALL)
+    home.batch(table(rows[100:]))
+    home.use(make(windows, ttl="1m", keep="0s"), limits=SMALL)
+    with pytest.raises(StateError, match=r"stored state of bucket .*ttl"):
+        home.batch(None)
+    home = Harness(make("1m", ttl="2m"), limits=SMALL)
+    home.batch(table(rows[:40]))
+    home.use(make("1m", ttl="1d"), limits=SMALL)
+    assert home.batch(table(rows[40:]))[0], "windows of time do not ask for it"
+
+
+def test_a_signature_without_a_ttl_is_read() -> None:
+    """Earlier versions did not write it."""
+    spec = make([sw.rows(3)], ttl="2m")
+    stored = json.loads(upgrade.encoded(spec))
+    assert stored.pop("ttl") == 120 * SECOND
+    assert upgrade.check(json.dumps(stored).encode(), spec, 1) is None
+    assert "ttl" not in json.loads(upgrade.encoded(make([sw.rows(3)])))
+
+
 MARKS, BAND = sw.punctuation("paid"), sw.delta("amount", 2)
 
 

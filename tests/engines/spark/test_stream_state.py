@@ -93,8 +93,13 @@ def test_damaged_state_is_a_clear_error(spark, tmp_path: Path, monkeypatch: pyte
     assert len(out(tmp_path)) == before, "nothing came out of it"
 
 
-@pytest.mark.parametrize("lost", ["[0-9]/*", "[0-9]", "*"])
-def test_lost_state_is_not_a_silent_beginning(spark, tmp_path: Path, lost: str) -> None:
+MISSING = r"CANNOT_READ_STREAMING_STATE_FILE.* of file:\S*/copy/state/0/\d+/\S* does not exist"
+
+
+@pytest.mark.parametrize(("lost", "told"), [("[0-9]/*", MISSING), ("[0-9]", MISSING),
+                                            ("*", r"FAILED_TO_READ_OPERATOR_METADATA.*\S*/copy/state/0 ")])  # fmt: skip
+def test_lost_state_is_not_a_silent_beginning(spark, tmp_path: Path, lost: str, told: str) -> None:
+    """The state store finds that out itself, and names what is missing."""
     pieces = cut(events(60, seed=1), 1, 2)
     write_batches(tmp_path / "in", [table(pieces[0], PLAIN)])
     run(stream(spark, tmp_path), tmp_path)
@@ -108,7 +113,7 @@ def test_lost_state_is_not_a_silent_beginning(spark, tmp_path: Path, lost: str) 
         stream(spark, tmp_path).writeStream.format("parquet").option("path", str(tmp_path / "other" / "out"))
         .option("checkpointLocation", str(tmp_path / "copy")).trigger(availableNow=True).start()
     )  # fmt: skip
-    with pytest.raises(StreamingQueryException):
+    with pytest.raises(StreamingQueryException, match=told):
         query.awaitTermination()
     assert out(tmp_path / "other") == [], "nothing came out of it"
 

@@ -262,8 +262,7 @@ def one_under_the_other(
     if df.schema[time].dataType != common:  # aggregates may read the time as it is: the one to compare by stands beside it
         asked = replace(asked, time=f"{time} as {common.simpleString()}")
     shared = dict(zip(asked.by, query_by))
-    for name, other in shared.items():
-        _check_key(queries.schema[other].dataType, df.schema[name].dataType, other)
+    keys = {name: _common_key(queries.schema[other].dataType, df.schema[name].dataType, other) for name, other in shared.items()}
     width = len(queries.columns)
     upper = [*map(asking.column, range(width)), F.lit(True)]
     lower = [*[F.lit(None).cast(kind) for kind in asking.kinds], F.lit(False)]
@@ -276,8 +275,10 @@ def one_under_the_other(
         place = lower_place[name]
         if place in known.own:
             own[len(upper)] = known.own[place]
-        upper.append(asking.column(upper_place[shared[name]]) if name in shared else F.lit(None).cast(known.kinds[place]))
-        lower.append(known.column(place))
+        mine = asking.column(upper_place[shared[name]]) if name in shared else F.lit(None).cast(known.kinds[place])
+        both_as = keys.get(name)
+        upper.append(mine if both_as is None else mine.cast(both_as))
+        lower.append(known.column(place) if both_as is None else known.column(place).cast(both_as))
     names = [inner_name(k) for k in range(len(lower))]
     both = asking.df.select(*[c.alias(n) for c, n in zip(upper, names)]).unionAll(
         known.df.select(*[c.alias(n) for c, n in zip(lower, names)])
@@ -381,23 +382,46 @@ def _common_time(asking: DataType, known: DataType, name: str) -> DataType:
 
     if asking == known:
         return known
-    kinds = (asking, known)
-    for family, common in (((T.IntegralType,), T.LongType()), ((T.FloatType, T.DoubleType), T.DoubleType()),
-                           ((T.DateType, T.TimestampType), T.TimestampType()),
-                           ((T.DateType, T.TimestampNTZType), T.TimestampNTZType())):
-        if all(isinstance(kind, family) for kind in kinds):
-            return common
-    small = (T.ByteType, T.ShortType, T.IntegerType, T.FloatType, T.DoubleType)
-    if all(isinstance(kind, small) for kind in kinds):
-        return T.DoubleType()
-    raise InputTypeError(f"the queries' time {name!r} is {asking.simpleString()}, the data's {known.simpleString()}: no type holds "
-                         "both exactly; cast one of them")
+    common = _common_number(asking, known)
+    if common is not None:
+        return common
+    for instant in (T.TimestampType, T.TimestampNTZType):
+        if all(isinstance(kind, (T.DateType, instant)) for kind in (asking, known)):
+            return instant()
+    raise _no_common("time", asking, known, name)
 
 
-def _check_key(asking: DataType, known: DataType, name: str) -> None:
+def _common_key(asking: DataType, known: DataType, name: str) -> DataType | None:
+    """A type that holds the keys of both exactly: keys that differ do not become one. None where they are of one type already."""
+    if asking.simpleString() == known.simpleString():
+        return None
+    common = _common_number(asking, known) or _common_decimal(asking, known)
+    if common is None:
+        raise _no_common("key", asking, known, name)
+    return common
+
+
+def _common_number(asking: DataType, known: DataType) -> DataType | None:
     from pyspark.sql import types as T
 
-    numbers = isinstance(asking, T.NumericType) and isinstance(known, T.NumericType)
-    if not numbers and asking.simpleString() != known.simpleString():
-        raise InputTypeError(f"the queries' key {name!r} is {asking.simpleString()}, the data's {known.simpleString()}; "
-                             "cast one of them")
+    small = (T.ByteType, T.ShortType, T.IntegerType, T.FloatType, T.DoubleType)
+    for family, common in ((T.IntegralType, T.LongType()), (small, T.DoubleType())):
+        if all(isinstance(kind, family) for kind in (asking, known)):
+            return common
+    return None
+
+
+def _common_decimal(asking: DataType, known: DataType) -> DataType | None:
+    """Of decimals, and of whole numbers beside them."""
+    from pyspark.sql import types as T
+
+    digits: dict[type, int] = {T.ByteType: 3, T.ShortType: 5, T.IntegerType: 10, T.LongType: 19}
+    sizes = [(kind.precision - kind.scale, kind.scale) if isinstance(kind, T.DecimalType) else (digits.get(type(kind), 39), 0)
+             for kind in (asking, known)]  # fmt: skip
+    before, behind = (max(each) for each in zip(*sizes))
+    return T.DecimalType(before + behind, behind) if before + behind <= 38 else None
+
+
+def _no_common(what: str, asking: DataType, known: DataType, name: str) -> InputTypeError:
+    return InputTypeError(f"the queries' {what} {name!r} is {asking.simpleString()}, the data's {known.simpleString()}: no type "
+                          "holds both exactly; cast one of them")

@@ -57,6 +57,7 @@ class StreamMetrics(StreamingQueryListener):
         self._show = show
         self._lock = threading.Lock()
         self._queries: dict[str, _Query] = {}
+        self._last: Batch | None = None
         self.batches = 0
 
     # ---- what Spark calls -------------------------------------------------------------------------------------------
@@ -110,6 +111,7 @@ class StreamMetrics(StreamingQueryListener):
                 watermark_lag=_lag(progress),
             )
             self.batches += 1
+            self._last = query.last
             return query.last
 
     @property
@@ -124,9 +126,7 @@ class StreamMetrics(StreamingQueryListener):
     @property
     def last(self) -> Batch | None:
         """The micro-batch reported last, of any query."""
-        with self._lock:
-            found = [query.last for query in self._queries.values() if query.last is not None]
-        return found[-1] if found else None
+        return self._last
 
     def line(self, batch: Batch | None = None) -> str:
         """One line: a micro-batch, or everything so far."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,13 @@ from slidewise.engines.spark.log import Limits
 from slidewise.engines.spark.packing import BLOB, LABEL, Unpacker, packed
 from slidewise.engines.spark.travel import Parcel
 from slidewise.engines.spark.workers import DEFAULT_BYTES
-from slidewise.errors import InputError, UnsupportedError
+from slidewise.errors import InputError, InputTypeError, UnsupportedError
 from slidewise.planner.request import Request
+from slidewise.planner.widening import holds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 _CLOCK = "__slidewise_clock"
 """The column that Spark's watermark is computed from, where it is not the time column itself."""
@@ -89,7 +90,7 @@ def rolling_stream(
     )  # fmt: skip
     inner, spec = found.events, found.spec
     if history is not None:
-        history = _with_keys(history.select(*map(_column, df.columns)), asked)[0]
+        history = _with_keys(_as_in(df, history, {*spec.schema.names, *asked.by}), asked)[0]
         if complete or spec.emit == "slide":
             oldest, youngest = _span(history, asked.time, spec)
             spec = replace(spec, known_from=oldest if complete else None, known_until=youngest)
@@ -185,7 +186,8 @@ class Road:
 
         from slidewise.engines.spark.processor import BucketProcessor, Plan
 
-        schema = spark_schema(self.spec.output_schema, df, names)
+        riding = {name: df.schema[names.get(name, name)].dataType for name in self.spec.riding_columns}
+        schema = spark_schema(self.spec.output_schema, riding)
         direct = all(_is_plain(field.dataType) for field in schema)
         plan = Plan(
             spec=Parcel(self.spec),
@@ -212,6 +214,35 @@ class Road:
 
 
 # ---- what goes in -------------------------------------------------------------------------------------------------------
+
+
+def _as_in(df: DataFrame, history: DataFrame, read: Collection[str]) -> DataFrame:
+    """The history in the columns and, as far as they are read, the types of the stream: a key of another type would lie in
+    another bucket, and a time without a zone mean another moment. What a cast might change is refused."""
+    from pyspark.sql.types import StringType
+
+    plain = str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    there = {name if plain else name.lower() for name in history.columns}
+    for name in df.columns:
+        if (name if plain else name.lower()) not in there:
+            has = ", ".join(map(repr, history.columns))
+            raise InputError(f"history has no column {name!r}, which the stream has; it has {has}")
+    history = history.select(*map(_column, df.columns))
+    columns = []
+    for name, before, now in zip(df.columns, history.schema, df.schema):
+        was, kind = before.dataType, now.dataType
+        column = _column(name)
+        if name in read and was.simpleString() != kind.simpleString():
+            wide, narrow = arrow_type(kind, "UTC", name), arrow_type(was, "UTC", name)
+            if not holds(wide, narrow):
+                raise InputTypeError(
+                    f"history's column {name!r} is {was.simpleString()}, the stream's is {kind.simpleString()}, which does not "
+                    f"hold all of its values as they are; cast it, where you know what that does"
+                )
+            if not holds(narrow, wide) or isinstance(kind, StringType):  # text may be compared otherwise
+                column = column.cast(kind).alias(name)
+        columns.append(column)
+    return history.select(*columns)
 
 
 def _with_keys(df: DataFrame, asked: Request) -> tuple[DataFrame, dict[str, str]]:
@@ -294,15 +325,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC", field.name)) for field in schema])
 
 
-def spark_schema(schema: pa.Schema, df: DataFrame, names: Mapping[str, str]) -> StructType:
-    """Arrow's schema as Spark's; columns of the data keep the types they have there."""
+def spark_schema(schema: pa.Schema, riding: Mapping[str, DataType]) -> StructType:
+    """Arrow's schema as Spark's; columns of the data that come out again keep the types they have there."""
     from pyspark.sql.types import StructField, StructType
 
-    known = {field.name: field.dataType for field in df.schema}
-    return StructType([
-        StructField(field.name, known.get(names.get(field.name, field.name)) or spark_type(field.type, field.name), True)
-        for field in schema
-    ])
+    return StructType([StructField(f.name, riding.get(f.name) or spark_type(f.type, f.name), True) for f in schema])
 
 
 def _is_plain(kind: Any) -> bool:

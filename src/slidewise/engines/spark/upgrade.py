@@ -16,7 +16,7 @@ import pyarrow as pa
 from slidewise.errors import StateError
 
 
-class Signature(msgspec.Struct, forbid_unknown_fields=True):
+class Signature(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """What state was stored for."""
 
     columns: dict[str, str]
@@ -37,6 +37,9 @@ class Signature(msgspec.Struct, forbid_unknown_fields=True):
     """Windows that must have been kept to be there: delta, punctuation."""
     lifetime: list[str]
     """Aggregates over whole lifetimes, whose oldest events are gone; those that share a state together."""
+    ttl: int | float | None = None
+    """How long idle keys are kept for windows that do not end with time; None: for ever, or no such window. (Earlier versions did
+    not write it.)"""
 
 
 def signature_of(spec: Any) -> Signature:
@@ -56,6 +59,7 @@ def signature_of(spec: Any) -> Signature:
         session=max((t.range for t in ticks if t.kind == "session"), default=0),
         runs=sorted(f"{t.kind} {t.column} {t.range}" for t in ticks if t.kind in ("delta", "punctuation")),
         lifetime=sorted(_shared(step, spec) for step in spec.steps) if lifetime else [],
+        ttl=max(spec.ttl, spec.keep + spec.reach) if spec.endless and spec.ttl is not None else None,  # as Retention reckons it
     )
 
 
@@ -91,6 +95,12 @@ def check(stored: bytes, spec: Any, label: int) -> int | float | None:
         missing = set(getattr(new, what)) - set(getattr(old, what))
         if missing:
             raise StateError(f"{where}: it was not kept for {', '.join(sorted(missing))}")
+    if spec.endless and old.ttl is not None and (new.ttl is None or new.ttl > old.ttl):
+        wanted = "for ever" if new.ttl is None else f"for {new.ttl}"
+        raise StateError(
+            f"{where}: idle keys are kept for {old.ttl} ticks (ttl=), this query wants them {wanted}, and some may be gone; "
+            f"take a ttl= that is no longer, or start with a new checkpoint (history= fills its windows)"
+        )
     if new.keep > old.keep and (new.rows or new.session or new.runs or new.lifetime):
         raise StateError(
             f"{where}: results are corrected {old.keep} ticks behind the watermark, with this query's keep= {new.keep}; rows, runs "

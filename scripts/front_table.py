@@ -48,7 +48,8 @@ def _table(page: str, title: str) -> dict[str, dict[str, float]]:
 
 
 def _spark(page: str, what: str) -> dict[str, float]:
-    match = re.search(rf"ours [\d,]+ rows/s[,:] ([\d.]+) times {what}", page)
+    section = page.partition("### spark-batch")[2].partition("\n### ")[0]
+    match = re.search(rf"ours [\d,]+ rows/s[,:] ([\d.]+) times {what}", section)
     return {} if match is None else {"spark": float(match[1])}
 
 

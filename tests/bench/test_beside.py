@@ -42,6 +42,20 @@ def test_others_are_those_that_are_not_below_us(tmp_path, monkeypatch):
     assert watch.seen() == {"others": 0.4, "stolen": 0.2}
 
 
+def test_whoever_nobody_waited_for_is_ours(tmp_path, monkeypatch):
+    """A grandchild that took 4 of 10 seconds and was seen, then one by one it and its parent are gone; nobody has its time."""
+    machine, own = Machine(tmp_path, monkeypatch), os.getpid()
+    machine.tell(50, 0, {own: (1, 5, 0), 901: (own, 2, 0), 902: (901, 1, 0)})
+    watch = Watch(tmp_path)
+    machine.tell(54, 0, {own: (1, 5, 0), 901: (own, 2, 0), 903: (902, 0, 0), 902: (901, 5, 0)})
+    watch._read()
+    machine.tell(54, 0, {own: (1, 5, 0), 901: (own, 2, 0)})
+    watch._read()
+    machine.now += 10
+    machine.tell(60, 0, {own: (1, 5, 2), 902: (1, 6, 0)})
+    assert watch.seen() == {"others": 0.6, "stolen": 0.0}, "the new 902 is another one, and not below us"
+
+
 def test_where_nothing_tells_nothing_is_noted(tmp_path):
     assert Watch(tmp_path).seen() == {}
     (tmp_path / "stat").write_text("cpu 1 2\n")

@@ -40,10 +40,12 @@ def batch_rows(**rates: float) -> list[dict]:
 
 def test_verdicts_of_batches():
     said = spark_batch.verdicts(batch_rows())
-    assert "5.0 times Spark's frames with the segment tree, 80% of pass-through" in said[0]
+    assert "5.0 times Spark's frames with the segment tree (at least 5 wanted), 80% of pass-through (at least 80% wanted" in said[0]
+    assert "wanted: missed), 80%" in spark_batch.verdicts(batch_rows(**{"(a) frames, segment tree": 101.0}))[0]
     assert "50 times Spark's frames without" in said[1] and "for 1 of the rows" in said[1]
     assert "4.0 times Spark's window()" in said[2]
-    assert all(line.endswith("2.00 times that with 1") for line in said[3:10])
+    ends = ["2.00 times that with 1" + " (at least 1.5 wanted)" * (k != 3) for k in range(7)]
+    assert all(line.endswith(end) for line, end in zip(said[3:10], ends, strict=True))
     assert said[6].startswith("one key, pass-through: 100 rows/s with 2 tasks")
     assert said[9].startswith("one key, session windows, by=: 100 rows/s with 2 tasks")
     ended = spark_batch.verdicts(batch_rows(**{"(b) frames, re-aggregated": 0}))
@@ -81,7 +83,7 @@ def test_answers_of_batches_that_differ_end_the_suite():
 
 def test_answers_of_streams_that_differ_end_the_suite():
     given = pa.concat_tables([spark_stream.events(np.random.default_rng(b), 50, b, keys=3) for b in range(3)])
-    columns = spark_stream.wanted(given)
+    columns = spark_stream.cut_out(given)
     right = pa.table({"id": np.arange(150), "revision": np.full(150, 2), **columns})
     early = pa.table({"id": np.arange(50), "revision": np.zeros(50, np.int64), **{k: 0 * c[:50] for k, c in columns.items()}})
     assert spark_stream.same(pa.concat_tables([right, early]), given) == 150, "what was revised does not count"
@@ -106,13 +108,14 @@ def test_verdicts_of_streams():
     assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0]
     assert "40 bytes of state an event, written 1.0 times over" in said[1]
     assert said[1].endswith("in proportion to the events, not to the window")
-    assert any("ours is 25.0 times plain per-key state in the same micro-batches (10 rows/s)" in line for line in said)
+    assert any("ours is 25.0 times plain per-key state (10 rows/s) (at least 20 wanted)" in line for line in said)
     assert any("ours 30 rows/s, 30.0 times Spark's window()" in line for line in said)
     assert not any("answers compared" in line for line in said)
-    rows += [row(what, 20_000, rows_s=rate, part=spark_stream.PLAIN) for what, rate in (("plain", 10.0), ("ours", 50.0))]
-    rows = [row(spark_stream.ANSWERS, 2_000, rows_s=None), *rows[1:]]
+    rows += [row(spark_stream.BESIDE_PLAIN, 20_000, rows_s=50.0)]
+    rows.append(row(spark_stream.ANSWERS, 2_000, rows_s=None))
     said = spark_stream.verdicts(rows)
-    assert any("ours is 5.0 times plain per-key state in the same micro-batches" in line for line in said)
+    assert any("ours in the same micro-batches is 5.0 times plain per-key state" in line for line in said)
+    assert any("(at least 20 wanted: missed)" in line for line in said)
     assert "ours 250 rows/s, 50% of the pass-through's 500" in said[0], "over all of its own"
     assert said[-1].startswith("answers compared on 2,000 rows")
     assert any("p50 1.00 s, p99 2.00 s" in line for line in said)

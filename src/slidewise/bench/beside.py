@@ -5,6 +5,7 @@ those we started, and the time that the host of a virtual machine kept for itsel
 """
 
 import os
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,17 +13,26 @@ from pathlib import Path
 PROC = Path("/proc")
 QUIET = 0.1
 """Cores: with less beside it a suite ran alone."""
+EVERY_SECONDS = 1.0
+"""Processes are looked at so often: of one that nobody waits for, as Spark's Python workers, nothing is left when it ends."""
 
 
 class Watch:
-    """Begins when it is made; `seen()` tells what happened since."""
+    """Begins when it is made; `seen()` ends it and tells what happened."""
 
     def __init__(self, proc: Path = PROC):
         self.proc = proc
+        self.last: dict[tuple[int, int], tuple[bool, int]] = {}
+        """By number and start of a process below us: whether it is a child of ours, and its time when it was seen last."""
         self.began = self._read()
+        self.ended = threading.Event()
+        self.looking = threading.Thread(target=self._look_on, name="slidewise-beside", daemon=True)
+        self.looking.start()
 
     def seen(self) -> dict[str, float]:
         """`others` and `stolen`, in cores on average; empty where nothing tells."""
+        self.ended.set()
+        self.looking.join()
         now = self._read()
         if self.began is None or now is None:
             return {}
@@ -30,6 +40,10 @@ class Watch:
         if spent <= 0:
             return {}
         return {"others": round(max(0.0, all_of_it - own) / spent, 3), "stolen": round(stolen / spent, 3)}
+
+    def _look_on(self) -> None:
+        while not self.ended.wait(EVERY_SECONDS):
+            self._read()
 
     def _read(self) -> tuple[float, float, float, float] | None:
         """The time, and since the start: processors' time of all processes, of our own, and what was stolen; in seconds."""
@@ -41,8 +55,8 @@ class Watch:
             return None
 
     def _own(self) -> int:
-        """Of this process and those below it, with what their ended children took."""
-        spent: dict[int, int] = {}
+        """Of this process, of its children that have ended, and of all others that were ever seen below it."""
+        times: dict[int, tuple[int, int, int]] = {}
         below: dict[int, list[int]] = {}
         for path in self.proc.glob("[0-9]*/stat"):
             try:
@@ -50,14 +64,19 @@ class Watch:
             except OSError:  # it has just ended
                 continue
             process = int(path.parent.name)
-            spent[process] = sum(map(int, fields[11:15]))
+            own, ended = (sum(map(int, fields[a : a + 2])) for a in (11, 13))
+            times[process] = own, ended, int(fields[19])
             below.setdefault(int(fields[1]), []).append(process)
-        total, found = 0, [os.getpid()]
+        me = os.getpid()
+        own, ended, _ = times.get(me, (0, 0, 0))
+        found = [(True, process) for process in below.get(me, [])]
+        there = {(process, times[process][2]) for _, process in found}
+        self.last = {key: seen for key, seen in self.last.items() if not seen[0] or key in there}  # we waited for the others
         while found:
-            process = found.pop()
-            total += spent.get(process, 0)
-            found += below.get(process, [])
-        return total
+            child, process = found.pop()
+            self.last[process, times[process][2]] = child, times[process][0]
+            found += [(False, grandchild) for grandchild in below.get(process, [])]
+        return own + ended + sum(spent for _, spent in self.last.values())
 
 
 def told(noted: Mapping[str, Mapping[str, float]]) -> str:

@@ -90,18 +90,26 @@ def at_random(op: TypedOperator, X: tuple, n: int) -> tuple[Forest, float]:
     return forest, n / seconds(fill)
 
 
+CGROUP = Path("/sys/fs/cgroup")
+
+
 def memory_bytes() -> int:
     """Of the machine; where it does not tell, little."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_PHYS_PAGES" in os.sysconf_names else 2**32
 
 
 def available_bytes() -> int:
-    """What processes can still have of it without swapping; where the system does not tell, all."""
+    """What processes can still have of it without swapping, in a container what it leaves them; where nothing tells, all."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
-        return memory_bytes()
+        free = memory_bytes()
+    try:
+        most, used = ((CGROUP / f"memory.{what}").read_text() for what in ("max", "current"))
+        return max(0, min(free, int(most) - int(used)))
+    except (OSError, ValueError):  # no container, or one without a limit ("max")
+        return free
 
 
 def resident_bytes() -> int | None:

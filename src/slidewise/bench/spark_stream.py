@@ -14,8 +14,8 @@ Before anything is timed, the last revisions of ours over a small stream are com
 its events. A difference ends the suite.
 
 Rates are rows by the time from trigger to commit, in the median of warm micro-batches: the first three of a query are not
-counted (of hopping windows, the first of three). Latency: events of a rate source, from their own
-time to the commit of the micro-batch that gives their result.
+counted (of hopping windows, and in quick runs of plain state and ours beside it, the first). Latency: events of a rate source,
+from their own time to the commit of the micro-batch that gives their result.
 """
 
 import os
@@ -23,6 +23,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import slidewise as sw
-from slidewise.bench.suite import Progress, Row, Suite, View, picked, values, with_ratio
+from slidewise.bench.suite import Progress, Row, Suite, View, picked, values, wanted, with_ratio
 from slidewise.engines.spark.counts import METRICS, OBSERVED, from_text
 from slidewise.engines.spark.session import local_session
 from slidewise.errors import SlidewiseError
@@ -47,7 +48,7 @@ WARM_UP = 3
 """Micro-batches that are not counted: workers start, code is loaded."""
 ANSWERS, COMPARED, COMPARED_KEYS = "answers compared", 500, 20
 """Rows of a micro-batch of which answers are compared, and their keys."""
-PLAIN = "beside plain per-key state"
+PLAIN, BESIDE_PLAIN = "beside plain per-key state", "ours, the same micro-batches"
 PARTS = {
     "beside pass-through": "through",
     PLAIN: "plain",
@@ -72,10 +73,11 @@ def events(rng: np.random.Generator, rows: int, batch: int, keys: int = KEYS) ->
     )
 
 
-def files(folder: Path, rows: int, batches: int, keys: int = KEYS) -> Path:
+def files(folder: Path, rows: int, batches: Iterable[int], keys: int = KEYS) -> Path:
+    """A file for each of the micro-batches, by their numbers in time."""
     rng = np.random.default_rng(rows)
     folder.mkdir(parents=True)
-    for batch in range(batches):
+    for batch in batches:
         path = folder / f"{batch:04}.parquet"
         # Several row groups: a task for each core may read the file.
         pq.write_table(events(rng, rows, batch, keys), path, row_group_size=max(1, rows // 2))
@@ -175,7 +177,7 @@ def measured(spark, make, source: Path, root: Path, batches: int, read=None) -> 
         shutil.rmtree(root, ignore_errors=True)
 
 
-def wanted(table: pa.Table) -> dict[str, np.ndarray]:
+def cut_out(table: pa.Table) -> dict[str, np.ndarray]:
     """Our columns for these events in the order of their ids, each window cut out of all events of its key."""
     table = table.sort_by("id")
     cards = np.array(table["card"].to_pylist())
@@ -203,7 +205,7 @@ def same(ours: pa.Table, given: pa.Table) -> int:
     last = last_revisions(ours)
     if not np.array_equal(last["id"].to_numpy(), np.sort(given["id"].to_numpy())):
         raise SlidewiseError(f"the stream gave answers for {last.num_rows:,} events, not for the {given.num_rows:,} that it had")
-    for name, column in wanted(given).items():
+    for name, column in cut_out(given).items():
         agree = np.isclose(last[name].to_numpy(), column, rtol=1e-9)
         if not agree.all():
             at = int(np.flatnonzero(~agree)[0])
@@ -215,8 +217,9 @@ def same(ours: pa.Table, given: pa.Table) -> int:
 
 
 def compared(spark, root: Path) -> int:
-    """Answers of ours over four micro-batches of a few keys, in which late events revise what was told."""
-    source = files(root / "in-answers", COMPARED, 4, COMPARED_KEYS)
+    """Answers of ours over four micro-batches of a few keys, in which late events revise what was told; by the last of them the
+    first has left the day's window, and the hour's has nothing of the others."""
+    source = files(root / "in-answers", COMPARED, (0, 1, 2, 49), COMPARED_KEYS)
     found: list[int] = []
     measured(spark, ours, source, root / "answers", 4, lambda out: found.append(same(pq.read_table(out), pq.read_table(source))))
     return found[0]
@@ -296,7 +299,7 @@ def run(quick: bool, progress: Progress) -> list[Row]:
         note(ANSWERS, ANSWERS, compared(spark, root))
         plan = {20_000: (12 if quick else 60), 200_000: (6 if quick else 14)}
         for size, count in plan.items():
-            source = files(root / f"in-{size}", size, count)
+            source = files(root / f"in-{size}", size, range(count))
             for name, make in (("through", through), ("ours", ours)):
                 progress(f"{name}, {size:,} rows a micro-batch")
                 found = measured(spark, make, source, root / f"{name}-{size}", count)
@@ -307,9 +310,9 @@ def run(quick: bool, progress: Progress) -> list[Row]:
             if size == 20_000:
                 skip, few = (1, 2) if quick else (WARM_UP, WARM_UP + 2)
                 progress(f"plain per-key state, {size:,} rows a micro-batch")
-                for name, of in (("plain", measured(spark, plain, source, root / "plain", few)), ("ours", found)):
+                for name, of in (("plain", measured(spark, plain, source, root / "plain", few)), (BESIDE_PLAIN, found)):
                     note(PLAIN, name, size, rows_s=rate(of[:few], skip))
-        hops = files(root / "in-hops", HOPS, 3)
+        hops = files(root / "in-hops", HOPS, range(3))
         for name, make in (("hopping", hopping), ("our hopping", our_hopping)):
             progress(name)
             note("hopping", name, HOPS, rows_s=rate(measured(spark, make, hops, root / name, 3), 1))
@@ -354,19 +357,21 @@ def _seconds(value) -> str:
 
 
 def verdicts(rows: list[Row]) -> list[str]:
-    beside = {row["what"]: row for row in rows if row.get("part") == PLAIN}
-    by = {(row["what"], row["rows_a_batch"]): row for row in rows if row.get("part") != PLAIN}
+    by = {(row["what"], row["rows_a_batch"]): row for row in rows}
     said = []
-    for size in (20_000, 200_000):
+    for size, least in ((20_000, 0.35), (200_000, 0.4)):
         mine, limit = by["ours", size], by["through", size]
+        share = mine["rows_s"] / limit["rows_s"]
         said.append(
-            f"{size:,} rows a micro-batch: ours {mine['rows_s']:,.0f} rows/s, {mine['rows_s'] / limit['rows_s']:.0%} of the "
-            f"pass-through's {limit['rows_s']:,.0f}"
+            f"{size:,} rows a micro-batch: ours {mine['rows_s']:,.0f} rows/s, {share:.0%} of the pass-through's "
+            f"{limit['rows_s']:,.0f}{wanted(share, least, '{:.0%}')}"
         )
         said.append(f"{size:,} rows a micro-batch: {_proportion(mine)}")
-    # results that were filed before there were parts have one rate of ours
-    mine, other = (beside.get(what, by.get((what, 20_000)))["rows_s"] for what in ("ours", "plain"))
-    said.append(f"ours is {mine / other:,.1f} times plain per-key state in the same micro-batches ({other:,.0f} rows/s)")
+    # results that were filed before have one rate of ours
+    beside, other = by.get((BESIDE_PLAIN, 20_000)), by["plain", 20_000]["rows_s"]
+    times = (beside or by["ours", 20_000])["rows_s"] / other
+    which = " in the same micro-batches" if beside else ""
+    said.append(f"ours{which} is {times:,.1f} times plain per-key state ({other:,.0f} rows/s){wanted(times, 20)}")
     mine, other = by["our hopping", HOPS]["rows_s"], by["hopping", HOPS]["rows_s"]
     said.append(
         f"hopping 10 minutes by 1 second: ours {mine:,.0f} rows/s, {mine / other:,.1f} times Spark's window() ({other:,.0f})"

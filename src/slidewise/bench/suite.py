@@ -104,6 +104,11 @@ def reasons(*told: tuple[object, str]) -> str:
     return " ".join(sentence for condition, sentence in told if condition)
 
 
+def wanted(found: float, least: float, form: str = "{:g}") -> str:
+    """Behind a figure: what we want of it, and whether it falls short."""
+    return f" (at least {form.format(least)} wanted{'' if found >= least else ': missed'})"
+
+
 @dataclass(frozen=True)
 class Suite:
     """`run(quick, progress)` measures. `views` are shown on the terminal, `plots` are drawn beside the CSV.

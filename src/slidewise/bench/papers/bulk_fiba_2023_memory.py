@@ -24,8 +24,9 @@ def minor_faults() -> int:
 
 
 def largest() -> int:
-    """The largest power of two of which half of the memory has room for the entries, and three quarters of what is free now."""
-    return 1 << (min(memory_bytes() // 2, available_bytes() * 3 // 4) // BYTES).bit_length() - 1
+    """The largest power of two, up to the paper's, of which half of the memory has room for the entries, and three quarters of what
+    is free now."""
+    return min(2**30, 1 << (min(memory_bytes() // 2, available_bytes() * 3 // 4) // BYTES).bit_length() - 1)
 
 
 def windows() -> list[int]:
@@ -139,6 +140,7 @@ def claims(rows: list[Row]) -> list[Claim]:
     )
     least, most = (pick(shares, key=shares.__getitem__) if shares else 0 for pick in (min, max))
     slower = [m for m, r in shares.items() if 1 / r > 1.12]
+    faster = [m for m, r in shares.items() if 1 / r < 0.95]
     each = [row["bytes_an_entry"] for row in rows]
     median = large["p50_ns"] / small["p50_ns"] - 1
     tail = large["p99_999_ns"] / small["p99_999_ns"]
@@ -174,9 +176,13 @@ def claims(rows: list[Row]) -> list[Claim]:
         claim(
             "the throughput of the largest window (n = 10^9) is 1 to 1.12 times less than that of n = 4 million",
             divided if shares else "",
-            [1 / r <= 1.12 for r in shares.values()],
-            f"Less by more than that for m = {', '.join(f'{m:,}' for m in slower)}. An entry is read again when it leaves, a "
-            f"window after it came: {_megabytes(small)} may still be near by then, {_megabytes(large)} are not.",
+            [0.95 <= 1 / r <= 1.12 for r in shares.values()],
+            reasons(
+                (slower, f"Less by more than that for m = {', '.join(f'{m:,}' for m in slower)}. An entry is read again when it "
+                 f"leaves, a window after it came: {_megabytes(small)} may still be near by then, {_megabytes(large)} are not."),
+                (faster, f"More for m = {', '.join(f'{m:,}' for m in faster)}: no reason is known; the larger window is measured "
+                 "last."),
+            ),
         ),
         claim(
             "the median of a bulk evict goes up by about 7.5 %, the 99.999th percentile about doubles",
@@ -206,6 +212,6 @@ SECTION_7_3 = Suite(
     views=views,
     plots=plots,
     claims=claims,
-    stands_in="The largest window is the largest power of two that half of the memory holds at 43 bytes an entry (2^28 of 24 GB), "
-    "where the paper has 10^9; bulks of 1, 1,024 and 16,384.",
+    stands_in="The largest window is what half of the memory holds at 43 bytes an entry (2^28 of 24 GB), or less where less is "
+    "free; the paper has 10^9. Bulks of 1, 1,024 and 16,384.",
 )  # fmt: skip

@@ -98,9 +98,9 @@ def check(stored: bytes, spec: Any, label: int) -> int | float | None:
     if spec.endless and old.ttl is not None and (new.ttl is None or new.ttl > old.ttl):
         wanted = "for ever" if new.ttl is None else f"for {new.ttl}"
         raise StateError(
-            f"{where}: idle keys are kept for {old.ttl} ticks (ttl=, or keep= and the longest window of time where that is more), this "
-            f"query wants them {wanted}, and some may be gone; take what is no longer, or start with a new checkpoint (history= "
-            f"fills its windows)"
+            f"{where}: idle keys are kept for {old.ttl} ticks (ttl=, or keep= and the longest window of time where that is more), "
+            f"this query wants them {wanted}, and some may be gone; take what is no longer, or start with a new checkpoint "
+            f"(history= fills its windows)"
         )
     if new.keep > old.keep and (new.rows or new.session or new.runs or new.lifetime):
         raise StateError(

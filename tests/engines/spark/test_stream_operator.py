@@ -335,7 +335,7 @@ def test_what_only_seems_to_be_there_is_refused(before: dict, after: dict, words
         home.batch(table(rows[60:]))
 
 
-def test_a_longer_ttl_is_refused_and_a_shorter_one_holds() -> None:
+def test_a_longer_ttl_is_refused_and_a_shorter_one_taken() -> None:
     """A key that was idle for longer than the old one may be gone or not: that depends on when a sweep came by."""
     windows = ["30s", sw.rows(3)]
     home, rows = Harness(make(windows, ttl="2m", keep="0s"), limits=SMALL), events(19)

@@ -269,7 +269,7 @@ class Sharing:
 
 FULL_14 = Sharing(THREE, 2**22, 4, 0.05)
 QUICK_14 = Sharing(("sum", "bloom"), 2**16, 4, 0.01, (4,))
-TINY_14 = Sharing(("sum",), 2**9, 3, 0.001, (4,))
+TINY_14 = Sharing(("sum",), 2**9, 4, 0.001, (4,))
 
 
 def shared(made: trees.Rounds, small: int, twin: bool):

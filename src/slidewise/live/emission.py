@@ -17,7 +17,7 @@ from slidewise.live.outputs import Answers, differ
 from slidewise.live.partials import NO_SKIPS
 from slidewise.live.spec import COMPLETE, LATE_COLUMN, StreamSpec
 from slidewise.planner.request import Output
-from slidewise.windows.clock import LOWEST
+from slidewise.windows.clock import HIGHEST, LOWEST
 from slidewise.windows.positions import lower_position
 
 _NO_POSITIONS = np.zeros(0, np.int64)
@@ -169,7 +169,7 @@ class Emission:
             intake.times,
             intake.lows,
             intake.places,
-            number(spec.reach),
+            number(min(spec.reach, HIGHEST) if number is np.int64 else spec.reach),
             rows,
             to_end,
         )

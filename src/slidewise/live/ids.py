@@ -38,6 +38,8 @@ def _hash(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """128 bits for each value, the same in every process."""
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 is 0.0
+    if pa.types.is_large_binary(column.type) or pa.types.is_fixed_size_binary(column.type):
+        column = pc.cast(column, pa.binary())
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         try:
             column = pc.cast(column, pa.string())

@@ -223,7 +223,7 @@ class Keyed:
             late[:] = True
             fates[:] = apart
         elif wm is not None:
-            late = times < wm
+            late = times < (self._earliest(wm) if spec.delay is None else wm)  # without a delay only expire() moves it
             fates[late if spec.late != "correct" else times < self._earliest(wm)] = apart
         if spec.max_ahead is not None and now is not None:
             ahead = times > now * spec.clock.scale + spec.max_ahead
@@ -316,8 +316,17 @@ class Keyed:
         if self.seen is not None and len(times):
             words = id_words(slots[codes], self._id_columns(table))
             first, second = (word[found.rows] for word in words)
-            found.keep(self.seen.add(first, second, found.times, self.retention.forgotten()))
+            found.keep(self._first_of_each(first, second, found))
         return found
+
+    def _first_of_each(self, first: np.ndarray, second: np.ndarray, found: Intake) -> np.ndarray:
+        """Remember ids, and tell which rows had not been seen: of several in one batch the first by time, or by arrival."""
+        if not self.spec.arrival:
+            return self.seen.add(first, second, found.times, self.retention.forgotten())
+        order = np.argsort(found.rows, kind="stable")
+        new = np.empty(len(order), np.uint8)
+        new[order] = self.seen.add(first[order], second[order], found.times[order], self.retention.forgotten())
+        return new
 
     def _merge(self, table: pa.Table, intake: Intake) -> np.ndarray:
         """Store the events and put them into the arena; their positions, by sorted place."""

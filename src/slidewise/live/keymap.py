@@ -122,6 +122,8 @@ def _distinct(column: pa.Array) -> tuple[np.ndarray, list]:
     column = _stored(column)
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 becomes 0.0
+        # every NaN is the same key; Arrow tells them apart by their bits
+        column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), column)
     encoded = pc.dictionary_encode(column, null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), _values(encoded.dictionary)
 

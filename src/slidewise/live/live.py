@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from slidewise.errors import InputError, InputTypeError, StateError
-from slidewise.live.arena import FIRST, LAST
+from slidewise.live.arena import LAST
 from slidewise.live.emission import Emission, Results
 from slidewise.live.explain import StreamExplanation
 from slidewise.live.given import moment
@@ -192,7 +192,8 @@ class Live:
     # ---- answers -------------------------------------------------------------------------------------------------------------
 
     def query(self, key=None, at=None) -> dict:
-        """The results of the windows that end at `at` (default: the key's youngest event), by name.
+        """The results of the windows that end at `at` (default: the key's youngest event, or the earliest moment that is still
+        kept, where that is later), by name.
 
         A key that is not known has empty windows, and so has one that can be no value of the column (1.5 among whole numbers).
         `at` is never rounded: between two ticks of the time column it is as in `as_of`, or refused. Without by=, leave the key
@@ -205,10 +206,9 @@ class Live:
         if self._engine is None:
             return self._empty()
         engine = self._engine
-        slot = int(engine.map.find([engine.map.normal(key)])[0])
-        if slot < 0 or (engine.arena.keys[slot, LAST] == engine.arena.keys[slot, FIRST] and at is None):
+        slots = self._there(engine.map.find([engine.map.normal(key)]))
+        if not len(slots):
             return self._empty()
-        slots = np.array([slot], np.int64)
         return {name: column[0].as_py() for name, column in self._answers(slots, at).items()}
 
     def results(self, at=None) -> pa.Table:
@@ -217,24 +217,47 @@ class Live:
         if self._engine is None:
             raise InputError("nothing has been pushed yet, so the types of the results are not known; give schema=")
         engine = self._engine
-        slots = engine.map.slots()
-        slots = slots[engine.arena.keys[slots, LAST] > engine.arena.keys[slots, FIRST]]
+        slots = self._there(engine.map.slots())
         columns = dict(zip(self._request.by, engine.map.columns(slots.tolist()), strict=True))
         return pa.table({**columns, **self._answers(slots, at)})
 
+    def _there(self, slots: np.ndarray) -> np.ndarray:
+        """Those of these keys (-1: none) that have an event which may be in a window, whether a sweep came by or not."""
+        retention = self._engine.retention
+        slots = slots[slots >= 0]
+        if retention.expires:
+            return slots[~np.isin(slots, retention.idle_among(slots))]
+        return slots if self._engine.spec.endless else slots[self._youngest(slots) >= retention.horizon()]
+
+    def _youngest(self, slots: np.ndarray) -> np.ndarray:
+        """The time of each key's youngest event."""
+        found = self._engine.retention.youngest_of(slots)
+        for slot, youngest in self._asked.late.youngest.items():
+            found[slots == slot] = youngest
+        return found
+
     def _answers(self, slots: np.ndarray, at) -> dict[str, pa.Array]:
-        engine, tick = self._engine, None
+        since = self._engine.retention.corrected()
         if at is not None:
             tick, behind = self._moment(at)
             tick = self._between(at, tick) if behind else tick
-            since = engine.retention.corrected()
             if since is not None and tick < since:
                 raise InputError(
                     f"windows that end at {at!r} reach back before what is kept; ask for a later time, or give a "
                     "longer keep= or a later expire()"
                 )
+            return self._columns_of(slots, tick)
+        if since is None or not (old := self._youngest(slots) < since).any():
+            return self._columns_of(slots, None)
+        if old.all():
+            return self._columns_of(slots, since)
+        parts = [self._columns_of(slots[which], tick) for which, tick in ((~old, None), (old, since))]
+        order = pa.array(np.argsort(np.concatenate([np.flatnonzero(~old), np.flatnonzero(old)])))
+        return {name: pa.concat_arrays([part[name] for part in parts]).take(order) for name in parts[0]}
+
+    def _columns_of(self, slots: np.ndarray, tick) -> dict[str, pa.Array]:
         found = self._asked.asked(slots, tick)
-        return {output.column: engine.emission.column(output, found) for output in self._request.outputs}
+        return {output.column: self._engine.emission.column(output, found) for output in self._request.outputs}
 
     def _empty(self) -> dict:
         """The results of windows without events."""

@@ -39,9 +39,7 @@ class Retention:
         self.by_time = any(kind in ("time", "tumbling", "session") for kind in kinds)
         self.lifetime = "lifetime" in kinds
         self.rows = max((t.range + t.offset + t.slide + 1 for t in spec.ticks.values() if t.kind == "rows"), default=-1)
-        # However short it is: windows that end with time, and corrections, need a key's events as long as they do.
-        self.ttl = None if spec.ttl is None else max(spec.ttl, spec.keep + spec.reach)
-        self.expires = spec.endless and self.ttl is not None
+        self.expires = spec.endless and spec.idle is not None
         self.youngest = np.zeros(0, spec.clock.dtype)
         """The youngest event of each key, as far as a sweep has seen it: a lifetime outlives all its events."""
         self._lowest = -np.inf if spec.clock.kind == "real" else int(np.iinfo(np.int64).min)
@@ -90,7 +88,7 @@ class Retention:
         for name, ticks in spec.ticks.items():
             if ticks.kind in RUNS:
                 engine.refresh(slots[arena.keys[slots, CHANGED] < NEVER])
-                gap = number(ticks.range if ticks.kind == "session" else 0)
+                gap = number(min(ticks.range, since - self._lowest) if ticks.kind == "session" else 0)
                 keep_runs(
                     arena.keys,
                     arena["time"],
@@ -153,17 +151,21 @@ class Retention:
 
     def _idle(self, slots: np.ndarray) -> np.ndarray:
         """Which keys have had no event for longer than the time to live."""
-        arena, ttl = self.engine.arena, self.ttl
+        youngest, idle, watermark = self.youngest_of(slots), self.spec.idle, self.engine.frontier.watermark
+        if idle is None or watermark is None:
+            return np.zeros(len(slots), bool)
+        return youngest < watermark - idle
+
+    def youngest_of(self, slots: np.ndarray) -> np.ndarray:
+        """The time of each key's youngest event, forgotten or not."""
+        arena = self.engine.arena
         if len(self.youngest) < len(arena.keys):
             grown = np.zeros(len(arena.keys), self.youngest.dtype)
             grown[: len(self.youngest)] = self.youngest
             self.youngest = grown
         held = slots[arena.keys[slots, LAST] > arena.keys[slots, FIRST]]
         self.youngest[held] = arena["time"][arena.keys[held, LAST] - 1]
-        watermark = self.engine.frontier.watermark
-        if ttl is None or watermark is None:
-            return np.zeros(len(slots), bool)
-        return self.youngest[slots] < watermark - ttl
+        return self.youngest[slots]
 
     # ---- what a log entry cannot say by its events alone ---------------------------------------------------------------------
 

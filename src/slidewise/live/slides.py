@@ -59,6 +59,8 @@ class Boundaries(Emission):
         engine, frontier = self.engine, self.engine.frontier
         times = engine.arena["time"]
         lowest, highest = limits(times.dtype)
+        if frontier.ended and frontier.given == highest:  # all of them are out
+            return self.spec.no_results
         reached = highest if frontier.ended else frontier.watermark
         if self.eager and not frontier.ended:
             seen = [t for t in (frontier.watermark, frontier.clock) if t is not None]

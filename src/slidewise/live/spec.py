@@ -131,6 +131,14 @@ class StreamSpec:
     def emit(self) -> str:
         return self.request.emit
 
+    @property
+    def idle(self) -> int | float | None:
+        """A key is gone where the watermark is further ahead than this of all its events; None: never.
+
+        However short `ttl` is, windows that end with time need a key's events as long as they do; and an event that comes late
+        but is still taken in finds what it would have found in time."""
+        return None if self.ttl is None else self.keep + max(self.ttl, self.reach)
+
     @cached_property
     def tie_columns(self) -> tuple[str, ...]:
         """What orders events of one key and time: `order=`, then arrival; on a stream the columns looked at, then the id."""

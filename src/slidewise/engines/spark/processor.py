@@ -264,7 +264,7 @@ class BucketProcessor(StatefulProcessor):
         pending = note.youngest if spec.emit != "slide" else note.youngest + spec.reach
         if (spec.results == "final" or spec.emit == "slide") and (before is None or pending >= before):
             return True
-        kept = max(spec.keep + spec.reach, spec.ttl or 0)
+        kept = spec.keep + spec.reach if spec.idle is None else spec.idle
         return before is None or (now - before > kept / 8 and note.youngest + kept >= before)
 
     def _note(self, engine) -> bytes:

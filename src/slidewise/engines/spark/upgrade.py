@@ -59,7 +59,7 @@ def signature_of(spec: Any) -> Signature:
         session=max((t.range for t in ticks if t.kind == "session"), default=0),
         runs=sorted(f"{t.kind} {t.column} {t.range}" for t in ticks if t.kind in ("delta", "punctuation")),
         lifetime=sorted(_shared(step, spec) for step in spec.steps) if lifetime else [],
-        ttl=max(spec.ttl, spec.keep + spec.reach) if spec.endless and spec.ttl is not None else None,  # as Retention reckons it
+        ttl=spec.idle if spec.endless else None,
     )
 
 
@@ -98,7 +98,7 @@ def check(stored: bytes, spec: Any, label: int) -> int | float | None:
     if spec.endless and old.ttl is not None and (new.ttl is None or new.ttl > old.ttl):
         wanted = "for ever" if new.ttl is None else f"for {new.ttl}"
         raise StateError(
-            f"{where}: idle keys are kept for {old.ttl} ticks (ttl=, or keep= and the longest window of time where that is more), "
+            f"{where}: idle keys are kept for {old.ttl} ticks (ttl=, or the longest window of time where that is more, and keep=), "
             f"this query wants them {wanted}, and some may be gone; take what is no longer, or start with a new checkpoint "
             f"(history= fills its windows)"
         )

@@ -223,7 +223,8 @@ class Keyed:
             late[:] = True
             fates[:] = apart
         elif wm is not None:
-            late = times < (self._earliest(wm) if spec.delay is None else wm)  # without a delay only expire() moves it
+            expired = spec.arrival and spec.delay is None  # `Live.expire` alone has moved it, and says from where on
+            late = times < (self._earliest(wm) if expired else wm)
             fates[late if spec.late != "correct" else times < self._earliest(wm)] = apart
         if spec.max_ahead is not None and now is not None:
             ahead = times > now * spec.clock.scale + spec.max_ahead

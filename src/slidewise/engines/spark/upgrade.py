@@ -95,17 +95,17 @@ def check(stored: bytes, spec: Any, label: int) -> int | float | None:
         missing = set(getattr(new, what)) - set(getattr(old, what))
         if missing:
             raise StateError(f"{where}: it was not kept for {', '.join(sorted(missing))}")
+    if new.keep > old.keep and (new.rows or new.session or new.runs or new.lifetime):
+        raise StateError(
+            f"{where}: results are corrected {old.keep} ticks behind the watermark, with this query's keep= {new.keep}; rows, runs "
+            f"and lifetimes in front of those are gone"
+        )
     if spec.endless and old.ttl is not None and (new.ttl is None or new.ttl > old.ttl):
         wanted = "for ever" if new.ttl is None else f"for {new.ttl}"
         raise StateError(
             f"{where}: idle keys are kept for {old.ttl} ticks (ttl=, or the longest window of time where that is more, and keep=), "
             f"this query wants them {wanted}, and some may be gone; take what is no longer, or start with a new checkpoint "
             f"(history= fills its windows)"
-        )
-    if new.keep > old.keep and (new.rows or new.session or new.runs or new.lifetime):
-        raise StateError(
-            f"{where}: results are corrected {old.keep} ticks behind the watermark, with this query's keep= {new.keep}; rows, runs "
-            f"and lifetimes in front of those are gone"
         )
     if new.kept <= old.kept:
         return None

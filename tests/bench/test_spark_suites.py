@@ -50,6 +50,9 @@ def test_verdicts_of_batches():
     assert said[9].startswith("one key, session windows, by=: 100 rows/s with 2 tasks")
     ended = spark_batch.verdicts(batch_rows(**{"(b) frames, re-aggregated": 0}))
     assert "did not end within" in ended[1]
+    rates = {f"(c) ours{spark_batch.NO_LIMIT}": 600.0, f"(d) pass-through{spark_batch.NO_LIMIT}": 800.0}
+    assert "ours 600 rows/s: 6.0 times" in spark_batch.verdicts(batch_rows(**rates))[1]
+    assert "75% of pass-through (at least 80% wanted: missed)" in spark_batch.verdicts(batch_rows(**rates))[1]
     few = spark_batch.verdicts([*batch_rows(**{spark_batch.FEW: 300.0}), {"what": spark_batch.ANSWERS, "rows": 7, "rows_s": None}])
     assert "on the 1 rows of a few keys ours 300 rows/s, 30 times Spark's frames without" in few[1], "on the same rows"
     assert few[-1] == "answers compared on 7 rows, ours and Spark's own: the same"

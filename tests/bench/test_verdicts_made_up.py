@@ -321,6 +321,9 @@ def test_what_the_clock_cannot_tell_is_no_lead():
     assert holds(found, same) == holds(found, "75 % on average") == "yes"
     assert holds(slickdeque_2018_costs.claims_14(rows(0.0, 0.2)), lowest) == "partly"
     assert holds(slickdeque_2018_costs.claims_14(rows(0.0, 0.2)), same) == "partly"
+    untold = [{**row, "ns": 0.0} if row["algorithm"] == "daba" else row for row in rows(0.0, 1.0)]
+    told = " ".join(claim.here for claim in slickdeque_2018_costs.claims_14(untold))
+    assert "the greatest of TwoStacks is 90.0 times DABA's" in told and "DABA's is 1.0 times SlickDeque's" in told
 
 
 def test_memory_as_much_as_naive_is_not_less():

@@ -100,26 +100,28 @@ def plots_14(rows: list[Row]) -> list[Plot]:
 
 
 def claims_14(rows: list[Row]) -> list[Claim]:
-    ns = {(r["function"], r["algorithm"], r["figure"]): r["ns"] for r in rows}
+    tick = min([r["ns"] for r in rows if r["figure"] != "mean" and r["ns"] > 0], default=1.0)
+    """The least that the clock told; what it did not tell counts as so much."""
+    ns = {(r["function"], r["algorithm"], r["figure"]): max(r["ns"], tick) for r in rows}
     others = [a for a in values(rows, "algorithm") if a != "slick_deque"]
     tests, told, alike = [], [], 0
     ahead: dict[str, list[float]] = {name: [] for name in values(rows, "function")}
     for name in values(rows, "function"):
         for word in values(rows, "figure"):
             best, mine = min(others, key=lambda a: ns[name, a, word]), ns[name, "slick_deque", word]
-            if mine == ns[name, best, word] == 0:  # both within a tick of the clock: nobody is ahead
+            if mine == ns[name, best, word] == tick:  # nobody is ahead
                 alike += 1
                 continue
-            ahead[name] += [ns[name, best, word] / mine] if mine else []
+            ahead[name].append(ns[name, best, word] / mine)
             tests.append(mine <= ns[name, best, word])
             if not tests[-1]:
                 told.append(
                     f"{label('slick_deque', name)} {word} {mine:.0f} ns, {NAMES[best]} {ns[name, best, word]:.0f}"
                 )
     worst = {(f, a): x for (f, a, word), x in ns.items() if word == "greatest"}
-    spikes = {f: worst[f, "daba"] / max(worst[f, "slick_deque"], 1e-9) for f in values(rows, "function")}
+    spikes = {f: worst[f, "daba"] / worst[f, "slick_deque"] for f in values(rows, "function")}
     amortised = [a for a in ("two_stacks", "flatfit") if a in others]
-    stacks = {(f, a): worst[f, a] / max(worst[f, "daba"], 1e-9) for f in values(rows, "function") for a in amortised}
+    stacks = {(f, a): worst[f, a] / worst[f, "daba"] for f in values(rows, "function") for a in amortised}
     late = [f for f in values(rows, "function") if spikes[f] < 1]
     means = {f: float(np.mean(found)) for f, found in ahead.items() if found}
     short = [f for f, x in means.items() if x < 1 + 0.9 * GAIN[f]]

@@ -10,6 +10,7 @@ A full run, filed and shown: `slidewise bench --out FOLDER && python scripts/per
 import json
 import shutil
 import sys
+import textwrap
 from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -73,7 +74,7 @@ def how(results: list[Result]) -> str:
         f"Times are the best of several turns on the machine{'s' * (not one)} below, unless a suite says otherwise; ratios are "
         "taken within one run.\n  Combines are counted, not timed: those figures hold on any machine.",
         allocators(results),
-        beside.told({result.suite: result.beside for result in results}),
+        textwrap.fill(beside.told({result.suite: result.beside for result in results}), 128, subsequent_indent="  "),
         *[two_ways(result.rows) for result in results if result.suite == "rolling"],
     ]
     return "".join(f"- {sentence}\n" for sentence in told)
